@@ -263,6 +263,13 @@ class Sweep(SweepHints):
 
     directory: SweepDir
 
+    def __post_init__(self) -> None:
+        """Refuse a name in the place of a sweep directory."""
+        given: object = self.directory
+        if not isinstance(given, SweepDir):
+            hint = f"write hpc_train.Sweep.find({str(given)!r})"
+            raise NoSuchRunError(f"{given!r} is no sweep directory", hint)
+
     @classmethod
     def find(cls, reference: str, runs_dir: Path | None = None) -> Sweep:
         """As `find_sweep`; raises NoSuchRunError where there is none."""

@@ -41,6 +41,7 @@ _FREE = (
     *("slurm", "env", "checkpoint", "requeue", "watchdog", "preflight", "loggers"),
     "micro_batch_size",
 )
+_SAME_SHAPES = "with these weights, where the model keeps its shapes:"
 _KEEPS = "a run keeps its own config"
 MOST_SHOWN = 5
 _OF_LENGTH = tuple(f"trainer.{name}" for name in LENGTH_KEYS)
@@ -69,7 +70,7 @@ def another_training(run: RunDir, before: LoadedConfig, loaded: LoadedConfig) ->
     return ConfigError(
         f"{', '.join(changed) or 'an override'} {makes} another training: model, data, trainer (but"
         " for its length), seed, reproducible and global_batch_size stay as they are in a run",
-        _of_its_own(run, loaded, typed_words(loaded.composed.words) if changed else ()),
+        _of_its_own(run, loaded, changed),
     )
 
 
@@ -202,7 +203,14 @@ def _with_the_new_values(run: RunDir, now: ConfigChanges, compared: _Compared) -
             if not compared(words).pairs:
                 return shlex.join(["hpc-train", "resume", run.run_id, *words])
     has_weights = newest_step(run) and not now.fresh.config.script.path
+    if has_weights and any(_may_reshape(key, new) for key, (_, new) in now.pairs.items()):
+        return f"{submit_again(run)}; {_SAME_SHAPES} init_from={run.run_id} behind it"
     return submit_again(run, *[f"init_from={run.run_id}"] * bool(has_weights))
+
+
+def _may_reshape(key: str, value: object) -> bool:
+    """Whether another value may give the model other weights: a width may, a rate does not."""
+    return key.partition(".")[0] == "model" and not isinstance(value, float)
 
 
 def _word(key: str, value: object) -> str:
@@ -250,9 +258,13 @@ def _training(before: Plan) -> str:
     return shlex.quote(name) if name != before.name else "RUN"
 
 
-def _of_its_own(run: RunDir, loaded: LoadedConfig, words: Sequence[str] = ()) -> str:
-    """What to do instead, with the whole command where `words` are all that is to be changed."""
-    weights = f"; with these weights: init_from={run.run_id}"
+def _of_its_own(run: RunDir, loaded: LoadedConfig, changed: Sequence[str] = ()) -> str:
+    """What to do instead, with the whole command where these keys are all that is to be changed."""
+    words = typed_words(loaded.composed.words) if changed else ()
+    values = loaded.composed.values
+    reshapes = any(_may_reshape(key, _value(values, key)) for key in changed)
+    kept = _SAME_SHAPES if reshapes else "with these weights:"
+    weights = f"; {kept} init_from={run.run_id}"
     weights = weights if newest_step(run) and not loaded.config.script.path else ""
     if words and can_submit_again(run):
         weights = f"{weights} behind it" if weights else ""

@@ -116,13 +116,11 @@ class ConfigCommand(click.Command):
             in_front = own[: own.index(script)] if script else []
             self._refuse_starter(ctx, next((it for it in in_front if it in STARTERS), ""), args)
             word = one_dash(error.option_name, own)
-            if word and (hint := option_hint(ctx, word, own, script=script or "")):
+            line = _line_of(ctx, script, own, behind or (), word) if script else ""
+            if word and (hint := option_hint(ctx, word, own, script=script or "", line=line)):
                 raise UsageError(f"No such option '{word[1:]}'.", hint) from error
             if script is None:
                 raise
-            from hpc_train.cli.script_line import script_line
-
-            line = script_line(ctx, script, own, behind or ())
             hint = option_hint(ctx, error.option_name, own, script=script, line=line)
             raise UsageError(error.message, hint) from error
         self._refuse_starter(ctx, str(ctx.params.get("cfg", "")), args)
@@ -154,6 +152,22 @@ class ConfigCommand(click.Command):
             for it in (error, *error.others):
                 it.hint = with_lacking(it.hint, ctx.command_path, *ctx.meta[_TYPED])
             raise
+
+
+def _line_of(
+    ctx: click.Context, script: str, own: list[str], behind: Sequence[str], word: str
+) -> str:
+    """The line to type, its arguments behind `--`; `--lr` for `-lr` where the script has that.
+
+    Args:
+        word: With two dashes, as it is meant; empty where it has them.
+    """
+    from hpc_train.cli.script_line import script_line  # on the way to an error
+
+    text = Path(script).read_text("utf-8", "replace") if word and Path(script).is_file() else ""
+    is_its_own = f"'{word}'" in text or f'"{word}"' in text
+    meant = [f"-{it}" if f"-{it}".partition("=")[0] == word else it for it in own]
+    return script_line(ctx, script, meant if is_its_own else own, behind)
 
 
 def _refuse_quoted(ctx: click.Context, cfg: Path | None) -> None:

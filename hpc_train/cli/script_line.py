@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import click
 
@@ -52,6 +54,7 @@ def line_without(context: click.Context, starter: str, words: Sequence[str]) -> 
         words: All that was typed behind the command.
     """
     at = words.index(starter)
+    words = _with_file(words, at)
     script = next((it for it in words[at + 1 :] if it.endswith(".py")), "")
     shows = "; `hpc-train translate` shows the rest"
     if not script:
@@ -63,6 +66,17 @@ def line_without(context: click.Context, starter: str, words: Sequence[str]) -> 
     line = script_line(context, script, [*ours, *rest], words[mark + 1 :])
     behind = "" if " -- " in line else " (arguments of the script come behind --)"
     return f"{line}{behind}{shows if words[at + 1 : place] else ''}"
+
+
+def _with_file(words: Sequence[str], at: int) -> list[str]:
+    """The words with the file of `-m scripts.train` in its place, where that is there."""
+    for place, (word, name) in enumerate(itertools.pairwise(words)):
+        file = f"{name.replace('.', '/')}.py"
+        if place > at and word == "-m" and Path(file).is_file():
+            return [*words[:place], file, *words[place + 2 :]]
+        if word.endswith(".py"):
+            break
+    return list(words)
 
 
 def _shape(started: Sequence[str], typed: Sequence[str]) -> list[str]:

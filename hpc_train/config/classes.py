@@ -6,7 +6,7 @@ import ast
 import os
 import sys
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from hpc_train.config.argument_values import ArgumentError, check_refused, check
 from hpc_train.config.class_kind import Located, cannot_be_made, is_value, locate
 from hpc_train.config.default_types import check_texts_for_numbers
 from hpc_train.config.distributions import install, is_well_known
+from hpc_train.config.handed_on import handed_on, instead_of_argument
 from hpc_train.config.made_later import check_made_later
 from hpc_train.config.meant_class import fitting, in_a_folder, meant_class, of_an_alias
 from hpc_train.config.method_signatures import wrong_method
@@ -175,7 +176,9 @@ def values_check(
 def _parameters(found: Located | None, *, open_too: bool = False) -> Parameters | None:
     if not found or not found.names:
         return None
-    return parameters_of(found.name, found.names, open_too=open_too)
+    more = handed_on(found)
+    known = parameters_of(found.name, found.names, open_too=open_too or bool(more))
+    return replace(known, names=(*known.names, *more)) if known and more else known
 
 
 def _check_kind(
@@ -258,17 +261,13 @@ def _check_arguments(
     for name in parameters.unknown(arguments):
         raise ArgumentError(
             f"{class_path} takes no such argument",
-            did_you_mean(name, parameters.names) or _known(parameters.names),
+            instead_of_argument(name, parameters.names),
             name,
         )
     for name in parameters.missing(arguments, filled_in):
         raise ConfigError(
             f"{class_path} needs the argument '{name}'", f"write {name}: ... below its init_args"
         )
-
-
-def _known(names: Sequence[str]) -> str:
-    return f"it takes {', '.join(names)}" if names else "leave it out: it takes none"
 
 
 def _no_module(class_path: str, search_path: Sequence[str], wanted: str) -> ConfigError:

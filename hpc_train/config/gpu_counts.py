@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from hpc_train.config.words import EVERY
 
@@ -15,6 +17,7 @@ def gpus_by_type(typed: str) -> tuple[str, str]:
     return (found[2], found[1] or "") if found else ("", "")
 
 
+OF_ALL_NODES = ("gpus", "ntasks")
 _GRES_OF_GPUS = re.compile(r"gpu(?::(?!\d+\Z)([\w.-]+?))?(?::(\d+))?")  # slurm.conf(5), Gres
 _OTHER_GRES = re.compile(r"(?!gpu\b)[A-Za-z]\w*(?::[\w.-]+)*")
 
@@ -48,6 +51,32 @@ def gpus_of_gres(value: object) -> tuple[str, str, str]:
         return "", "", ""
     count, kind = (gpus[0][2] or "1", gpus[0][1] or "") if gpus else ("", "")
     return count, kind, ",".join(others)
+
+
+def keys_for_count(name: str, key: str, section: Mapping[str, Any], *, on_line: bool) -> str:
+    """The key in place of one of sbatch's, with the number that it has; empty where none is sure.
+
+    Args:
+        name: The option, as `gpus` or `cpus_per_task`. Of `gpus` and `ntasks` the number is that
+            of all nodes (sbatch(1), --gpus and --ntasks).
+        key: The key, of a node or of a GPU.
+        section: All of `slurm`.
+        on_line: Whether it stands on the command line, and in no file.
+    """
+    written, nodes = section.get(name), section.get("nodes", 1)
+    count, kind = gpus_by_type(str(written)) if name == "gpus" else (str(written), "")
+    is_whole = isinstance(nodes, int) and nodes > 0 and count.isdecimal() and int(count) > 0
+    if not is_whole or isinstance(written, bool):
+        return ""
+    number, sign = int(count), "=" if on_line else ": "
+    said = " (of each node: a rank a GPU)" if name == "ntasks" else ""
+    if name in OF_ALL_NODES and nodes > 1:
+        if number % nodes:
+            each = f"{number} over {nodes} nodes leave a rest, and each node has as many"
+            return f"write {key}, of each node: {each}"
+        number, said = number // nodes, f" (of each node; {name} of sbatch counts all {nodes})"
+    words = [f"{key}{sign}{number}", *([f"slurm.gpu_type{sign}{kind}"] if kind else [])]
+    return f"write {(' ' if on_line else ' and ').join(words)}{said}"
 
 
 def option_for_gpus(typed: str) -> str:

@@ -266,6 +266,8 @@ def check_loaded(loaded: object) -> None:
         hint = "hpc_train.load(PATH) gives one"
         if isinstance(loaded, (str, os.PathLike)):
             hint = f"write hpc_train.load({str(loaded)!r})"
+        elif isinstance(loaded, Config):
+            hint = "name what hpc_train.load gave, and not its config: submit(loaded)"
         elif dotted := class_of_object(loaded):
             hint = f"{hint}; a config has a class by its name: class_path: {dotted}"
         raise ConfigError(f"{shown(loaded)} is no loaded config", hint)

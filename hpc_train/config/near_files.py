@@ -116,8 +116,10 @@ def near_files(path: Path) -> str:
     if not folder.is_dir():
         return f"there is no folder {folder} either"
     names = [entry.name for entry in folder.iterdir() if entry.suffix in (".yaml", ".yml")]
-    for ending in (".yaml", ".yml", ".py"):  # an ending left out
-        if (whole := folder / f"{path.name}{ending}").is_file():
+    # An ending left out, and a module as of `python -m`.
+    meant = [f"{path.name}{ending}" for ending in (".yaml", ".yml", ".py")]
+    for name in (*meant, f"{path.name.replace('.', '/')}.py"):
+        if (whole := folder / name).is_file():
             return f"did you mean '{whole}'?"
     if below := _one_folder_down(folder, path.name):
         return below

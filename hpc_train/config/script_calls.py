@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import yaml
 
 from hpc_train.config.harmless_code import is_of_main
 from hpc_train.config.modules import find_module
@@ -13,10 +17,11 @@ from hpc_train.config.script_trainers import RUNS, imported, made_trainers
 _CLI_HOMES = ("pytorch_lightning.cli", "lightning.pytorch.cli")
 _CLI_NEEDS = "jsonargparse"
 _POSITIONAL = 2  # the model's class and the data's, in front of all other arguments of LightningCLI
-_NAMES_COMMAND = ("--config", "--subcommand", "--print_", "-h", "--help")
+_NAMES_COMMAND = ("--subcommand", "--print_", "-h", "--help")
 _MAY_NAME_COMMAND = (None, "run", "args", "parser_kwargs", "parser_class")  # of its arguments
 _OTHER_WAYS = re.compile(r"\b(?:argv|environ|putenv|exit|_exit|quit|exec|eval)\b")
 _MOST_CALLS = 4  # of functions that call functions
+_YAML = (".yaml", ".yml")
 _GIVEN = ("model", "datamodule")
 
 
@@ -124,15 +129,19 @@ def cli_without_parser(
     return calls[0].lineno
 
 
-def cli_without_command(tree: ast.Module, arguments: Sequence[str]) -> int | None:
+def cli_without_command(
+    tree: ast.Module, arguments: Sequence[str], folder: Path = Path()
+) -> int | None:
     """The line that calls LightningCLI, which wants fit or another command and is given none.
 
-    A file of its own may name the command, and other code may write the arguments anew or end the
-    script before it.
+    A file of its own may name the command, by its sections (LightningCLI's manual, "Run with
+    subcommands in a config file"), and other code may write the arguments anew or end the script
+    before it.
 
     Args:
         tree: The script.
         arguments: Of the script, as they are typed.
+        folder: Where it is started.
     """
     calls = _cli_calls(tree, list(ast.walk(tree)))
     functions = {it.name: it for it in tree.body if isinstance(it, ast.FunctionDef)}
@@ -145,7 +154,23 @@ def cli_without_command(tree: ast.Module, arguments: Sequence[str]) -> int | Non
     if _OTHER_WAYS.search(ast.unparse(tree)):
         return None
     is_open = any(it in RUNS or it.startswith(_NAMES_COMMAND) or "{" in it for it in arguments)
-    return None if is_open else call.lineno
+    return None if is_open or _a_file_may_name_it(arguments, folder) else call.lineno
+
+
+def _a_file_may_name_it(arguments: Sequence[str], folder: Path) -> bool:
+    """Whether a `--config` that is typed without a command may have one."""
+    for word, behind in itertools.zip_longest(arguments, arguments[1:], fillvalue=""):
+        name, equals, value = word.partition("=")
+        if not name.startswith("--config"):
+            continue
+        file = folder / (value if equals else behind)
+        try:
+            held = yaml.safe_load(file.read_text("utf-8")) if file.suffix in _YAML else None
+        except (OSError, ValueError, yaml.YAMLError):
+            return True
+        if not isinstance(held, Mapping) or not {*RUNS, "subcommand"}.isdisjoint(held):
+            return True
+    return False
 
 
 def _surely_run(

@@ -113,6 +113,7 @@ def check_script(
             _check_sessions(tree, config, workdir, search_path, origins)
             _check_old(tree, config, origins)
             _check_calls(tree, config, [str((workdir / written).parent), *search_path], origins)
+            _check_command(tree, config, workdir, origins)
             _check_parser(tree, config, origins)
             _check_parsed(tree, config, origins)
             _check_starts(tree, config, workdir, search_path, origins, last=True)
@@ -342,7 +343,6 @@ def _check_calls(
     if line := cli_without_parser(tree, run, search_path) or 0:
         said = f": {path}:{line} needs jsonargparse for LightningCLI, and it is not installed"
         raise origins.error("script.path", said, "pip install 'jsonargparse[signatures]'")
-    _check_command(tree, config, origins)
     file = Path(search_path[0], Path(path or "").name)
     if wrong := unknown_argument(tree, file, search_path):
         line, said, hint = wrong
@@ -366,12 +366,12 @@ def _check_calls(
         raise origins.error("script.path", f": {made[0]}", made[1])
 
 
-def _check_command(tree: ast.Module, config: Config, origins: Origins) -> None:
+def _check_command(tree: ast.Module, config: Config, workdir: Path, origins: Origins) -> None:
     """Refuse LightningCLI without the command that it wants, unless a variable may name it."""
     from hpc_train.config.script_calls import cli_without_command
 
     arguments = [str(it) for it in config.script.args]
-    line = cli_without_command(tree, arguments)
+    line = cli_without_command(tree, arguments, workdir)
     if line is None or any("JSONARGPARSE" in it for it in (*os.environ, *config.env.variables)):
         return
     said = f": {config.script.path}:{line} calls LightningCLI, which wants a command: fit, validate"

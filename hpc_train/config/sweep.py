@@ -19,6 +19,7 @@ from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args
 from hpc_train.config.show import escape
 from hpc_train.config.submission_words import words_of_point
+from hpc_train.config.sweep_of_wandb import check_range, check_wandb
 from hpc_train.config.whole_forms import flow
 from hpc_train.config.words import split_words
 from hpc_train.errors import ConfigError
@@ -56,6 +57,7 @@ def sweep_points(sweep: Mapping[str, Any], origins: Origins) -> list[dict[str, A
     Raises:
         ConfigError: for a key without values or with one of them twice, and for too many points.
     """
+    check_wandb(sweep, origins)
     axes = dict(_axes(sweep, "", origins))
     number = math.prod(len(values) for values in axes.values())
     if number > MOST_POINTS:
@@ -172,6 +174,7 @@ def _axes(
     for name, value in values.items():
         key = f"{prefix}{name}"
         if isinstance(value, Mapping):
+            check_range(key, value, origins)
             yield from _axes(value, f"{key}.", origins)
         else:
             yield key, _values(key, value, origins)

@@ -131,7 +131,7 @@ def check_trainer(
             hint = owned_hint(name, arguments[name], OWNED[name], config, origins)
             raise origins.error(key, "is set by hpc-train", hint)
         if known and name not in known:
-            raise unknown_argument(name, arguments, known, OWNED, origins)
+            raise unknown_argument(name, arguments, known, OWNED, origins, config)
         if known:
             _check_type(key, arguments[name], _members(known[name]), origins)
     _check_values(arguments, origins)

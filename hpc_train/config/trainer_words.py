@@ -17,6 +17,7 @@ from hpc_train.config.removed_arguments import (
     RENAMED_ARGUMENTS,
     UNUSED_ARGUMENTS,
 )
+from hpc_train.config.schema import Config
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_trainer
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
@@ -28,6 +29,7 @@ def unknown_argument(
     known: Iterable[str],
     owned: Container[str],
     origins: Origins,
+    config: Config,
 ) -> ConfigError:
     """The refusal of a name that the Trainer does not take, and what to write.
 
@@ -35,12 +37,14 @@ def unknown_argument(
         arguments: The whole of `trainer`.
         known: What the Trainer takes.
         owned: What of that hpc-train sets.
+        config: The whole of it, whose model may take the name.
     """
     key = f"trainer.{name}"
     hint, others = callback_of_trainer(name, arguments, is_typed=origins.is_typed(key))
     usable = [it for it in known if it not in owned]
     hint = (
         hint
+        or _of_a_class(name, config)
         or _as_typed(instead_of(name, arguments[name]), key, origins)
         or did_you_mean(name, usable, prefix="trainer.")
         or "an argument of your model's own goes under model.init_args"
@@ -50,6 +54,15 @@ def unknown_argument(
     error = origins.error(key, f"is no argument of Lightning's Trainer{said}", hint)
     error.keys += tuple(f"trainer.{it}" for it in others)  # one mend for all of them
     return error
+
+
+def _of_a_class(name: str, config: Config) -> str:
+    """What to write for a setting that the class of the model or the data does not take so."""
+    from hpc_train.config.own_arguments import not_taken_hint  # on the way to an error
+
+    owner = OF_A_CLASS.get(name, "")
+    found = getattr(config, owner, None) if owner else None
+    return not_taken_hint(owner, name, {owner: found}) if isinstance(found, Mapping) else ""
 
 
 def _as_typed(hint: str, key: str, origins: Origins) -> str:

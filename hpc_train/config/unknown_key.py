@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hpc_train.config.compose import BASES
-from hpc_train.config.gpu_counts import keys_for_gres
+from hpc_train.config.gpu_counts import OF_ALL_NODES, keys_for_count, keys_for_gres
 from hpc_train.config.hydra_words import word_of_hydra
 from hpc_train.config.in_its_place import below_its_section, meant_section, of_a_file
 from hpc_train.config.interpolations import held_by_prefix
@@ -36,6 +36,7 @@ from hpc_train.errors import ConfigError
 _INCLUDES = ("include", "includes", "_base_", "extends", "inherit", "inherits", "import", "imports")
 # As LightningCLI has them around all other keys.
 _SUBCOMMANDS = ("fit", "validate", "test", "predict")
+_COUNTS = ("slurm.gpus_per_node", "slurm.cpus_per_gpu")
 _NEAR = 0.7  # and above: `loss` is no `hosts`, and `batch` no `watchdog`
 _NEARER = 0.85  # a slip of the key that stands there
 
@@ -83,7 +84,7 @@ def unknown_key(
     if not section and not typed and not script:
         hint = hint or of_a_file(key, written, values)
     hint = hint or ("" if script else _of_a_class(key, values))
-    hint = hint or _of_gres(full, values, typed=typed)
+    hint = hint or _of_gres(full, values, typed=typed) or _of_count(full, values, typed=typed)
     slip = did_you_mean(key, known, prefix=f"{section}.", cutoff=_NEARER) if section else ""
     hint = (
         hint or slip or _known_word(full, section, key, script=script) or _of_sbatch(section, key)
@@ -135,6 +136,17 @@ def _of_gres(full: str, values: Mapping[str, Any], *, typed: bool) -> str:
     if name != "gres" or section not in ("", "slurm") or not isinstance(beside, Mapping):
         return ""
     return keys_for_gres(beside.get(name), on_line=typed)
+
+
+def _of_count(full: str, values: Mapping[str, Any], *, typed: bool) -> str:
+    """The key for a number of sbatch's in `slurm`, with the number; empty for other words."""
+    section, _, written = full.rpartition(".")
+    beside, name = values.get(section) if section else None, written.replace("-", "_")
+    key = "slurm.gpus_per_node" if name in OF_ALL_NODES else OTHER_WORDS.get(name, "")
+    if section != "slurm" or not isinstance(beside, Mapping) or key not in _COUNTS:
+        return ""
+    numbers = {**beside, name: beside.get(written)}
+    return keys_for_count(name, key, numbers, on_line=typed)
 
 
 def _builds_on(key: str, value: Any) -> str:

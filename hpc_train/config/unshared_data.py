@@ -22,6 +22,7 @@ _SHARES = re.compile(
     r"(?i).*(?:sampler|shard|replica|world|split|partition|chunk|stride|islice|iterable|webdataset)"
     r"|\w*Trainer|Accelerator|prepare|setup_dataloaders|_setup_dataloader|DistributedLoader"
 )
+_SAMPLER = re.compile(r"\w*Sampler\Z")
 _SHARD_WRAPS = ("fully_shard", "FullyShardedDataParallel")
 # Where a rank is only a device, or is asked for to print or to save.
 _CALLS = ("set_device", "device", "to", "cuda", "int", "str", "print", "init_process_group", "info")
@@ -44,7 +45,7 @@ def data_for_all(
     loaders = [it for it in ast.walk(tree) if isinstance(it, ast.Call) and _is_loader(it)]
     if not texts or not loaders:
         return None
-    words = {word for text in texts for word in words_in(text)}
+    words = {word for text in texts for word in words_in(text)} - _unused_samplers(texts)
     averages = "setup" in words if fabric else any(map(_WRAPS.fullmatch, words))
     makes = fabric is not None or "init_process_group" in words
     shares = any(_SHARES.match(it) for it in words if it not in _SHARD_WRAPS)
@@ -57,6 +58,16 @@ def data_for_all(
         name, owner = name or "loader", owner or "fabric"
         return loader.lineno, said, f"write {name} = {owner}.setup_dataloaders({name}) behind it"
     return loader.lineno, said, _with_sampler(loader)
+
+
+def _unused_samplers(texts: Sequence[ast.Module]) -> set[str]:
+    """Names of samplers that are imported, and that no line of any text uses."""
+    nodes = [it for text in texts for it in ast.walk(text)]
+    used = {it.id for it in nodes if isinstance(it, ast.Name)}
+    used |= {it.attr for it in nodes if isinstance(it, ast.Attribute)}
+    imports = [it for it in nodes if isinstance(it, ast.ImportFrom) and it.names[0].name != "*"]
+    bound = [{it.name, it.asname or it.name} for node in imports for it in node.names]
+    return {name for names in bound for name in names if not names & used and _SAMPLER.match(name)}
 
 
 def _with_sampler(loader: ast.Call) -> str:

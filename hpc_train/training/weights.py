@@ -83,9 +83,10 @@ def told_in_one_line(model: nn.Module, path: Path, plan: Plan | None = None) -> 
             raise
         said = " ".join(str(error).split()).partition(": ")[2]
         more = f"{said[:400]} ..." if len(said) > 400 else said
+        anew = "; without init_from it begins anew" if plan and plan.verb == "fit" else ""
         raise CheckError(
             f"the weights in {path} do not fit {type(model).__name__}: {more}",
-            _fix(said, plan),
+            f"{_fix(said, plan)}{anew}",
         ) from error
 
 

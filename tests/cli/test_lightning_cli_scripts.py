@@ -41,12 +41,28 @@ def test_a_config_below_its_command_is_told_with_the_line_that_trains_it(
         ("run app.py -- valdate", "fix: write validate in place of valdate\n"),
         ("run app.py -- train --model.lr 0.1", "fix: write fit in place of train\n"),
         ("run app.py -- --model.lr 0.1", "fix: hpc-train run app.py -- fit --model.lr 0.1\n"),
+        ("run app.py -- --config c.yaml", "fix: hpc-train run app.py -- fit --config c.yaml\n"),
+        ("run app.py -- --config=c.yaml", "fix: hpc-train run app.py -- fit --config=c.yaml\n"),
     ],
 )
 def test_a_script_of_lightning_cli_is_told_how_it_starts(
     hpc, project: Path, typed: str, fix: str
 ) -> None:
     (project / "app.py").write_text(f"{HEAD}if __name__ == '__main__':\n    LightningCLI(Net)\n")
+    (project / "c.yaml").write_text("model: {lr: 0.1}\n")
     said = hpc(*typed.split())
     assert said.code in (2, 3)
     assert fix in said.err
+
+
+@pytest.mark.parametrize(
+    "config", ["fit: {model: {lr: 0.1}}", "subcommand: fit", "- a", "{", None], ids=str
+)
+def test_a_file_that_may_name_the_command_is_left_to_the_script(
+    hpc, project: Path, config: str | None
+) -> None:
+    (project / "app.py").write_text(f"{HEAD}if __name__ == '__main__':\n    LightningCLI(Net)\n")
+    if config is not None:
+        (project / "c.yaml").write_text(f"{config}\n")
+    said = hpc("submit", "app.py", "--dry-run", "--", "--config", "c.yaml")
+    assert "wants a command" not in said.err

@@ -9,7 +9,7 @@ import pytest
 
 from hpc_train import api
 from hpc_train.errors import HpcTrainError
-from hpc_train.sweeps import submit_sweep
+from hpc_train.sweeps import Sweep, submit_sweep
 from tests.cli.mistaken import CONFIG, NETS, project, refused
 
 __all__ = ["project"]
@@ -26,6 +26,8 @@ def test_the_python_interface_refuses_what_is_of_another_kind(
         (lambda: api.load("cfg.yaml", arguments="--lr 1"), "no list .write arguments="),
         (lambda: api.render("cfg.yaml"), "write hpc_train.load"),  # type: ignore[arg-type]
         (lambda: api.Run("x"), r"no run directory .write hpc_train.Run.find\('x'\)"),  # type: ignore[arg-type]
+        (lambda: Sweep("x"), r"no sweep directory .write hpc_train.Sweep.find\('x'\)"),  # type: ignore[arg-type]
+        (lambda: api.submit(loaded.config), r"not its config: submit\(loaded\)"),  # type: ignore[arg-type]
         (lambda: api.Run.find("7", "nope"), "--runs-dir nope: there is no such folder"),
         (lambda: submit_sweep(loaded), "no key varies"),
         (lambda: api.submit(loaded, nodes=2), "write hpc_train.load.PATH, nodes=2"),

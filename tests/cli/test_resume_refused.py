@@ -92,6 +92,25 @@ def test_another_training_is_told_with_the_command_that_begins_it(hpc, stopped: 
     refused(hpc, stopped, "resume x seed=3 trainer.max_epochs=20 --nodes 2", both)
 
 
+def test_weights_that_another_width_leaves_useless_are_not_proposed_first(
+    hpc, stopped: RunDir, tmp_path: Path
+) -> None:
+    same = "with these weights, where the model keeps its shapes:"
+    again = "as a run of its own: hpc-train submit cfg.yaml model.init_args.width=64"
+    fix = f"{again}; {same} init_from={stopped.run_id} behind it"
+    refused(hpc, stopped, "resume x model.init_args.width=64", fix)
+    refused(hpc, stopped, "resume x model.init_args.width=64 model.init_args.lr=0.1", f"; {same}")
+    wider = CONFIG.replace("{lr: 0.05}", "{lr: 0.05, width: 64}")
+    (tmp_path / "cfg.yaml").write_text(wider.replace("max_epochs: 1", "max_epochs: 9"))
+    said = hpc("resume", "x", "--dry-run").err
+    told = f"with the new: hpc-train submit cfg.yaml; {same} init_from={stopped.run_id} behind it"
+    assert told in said
+    faster = CONFIG.replace("0.05", "0.5").replace("max_epochs: 1", "max_epochs: 9")
+    (tmp_path / "cfg.yaml").write_text(faster)  # a rate changes no weights
+    said = hpc("resume", "x", "--dry-run").err
+    assert f"with the new: hpc-train submit cfg.yaml init_from={stopped.run_id}\n" in said
+
+
 def test_what_cannot_be_typed_again_as_one_command_is_told_in_words(
     hpc, stopped: RunDir, tmp_path: Path
 ) -> None:

@@ -70,3 +70,42 @@ def test_the_ranks_of_a_starter_are_in_the_line(
     assert "hpc-train starts the ranks itself\n" in said.err
     line = re.split(r"[;(\n]", said.err.partition("fix: hpc-train ")[2])[0].strip()
     assert line == f"{command} {meant}"
+
+
+@pytest.mark.parametrize("command", ["run", "submit"])
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("train.py -lr 0.1", "train.py -- --lr 0.1"),
+        ("train.py -lr=0.1 --nodes 2", "train.py --nodes 2 -- --lr=0.1"),
+        ("train.py -width 8", "train.py -- -width 8"),  # the script's own, as it has them
+        ("train.py -l 0.1", "train.py -- -l 0.1"),
+    ],
+)
+def test_one_dash_too_few_is_in_the_line(
+    hpc, tmp_path: Path, command: str, typed: str, meant: str
+) -> None:
+    text = "p.add_argument('--lr'); p.add_argument('-width')"
+    (tmp_path / "train.py").write_text(f"import argparse\np = argparse.ArgumentParser()\n{text}\n")
+    said = hpc(command, *shlex.split(typed))
+    assert said.code == 2
+    assert f"come behind --: hpc-train {command} {meant}\n" in said.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("scripts.train", "did you mean 'scripts/train.py'?"),
+        ("python -m scripts.train --lr 1", "hpc-train run scripts/train.py -- --lr 1\n"),
+        ("torchrun --nproc_per_node=2 -m scripts.train", "run scripts/train.py --gpus 2 ("),
+        ("python -m scripts.other --lr 1", "hpc-train run train.py -- ARGUMENTS"),
+        ("python train.py -m scripts.train", "hpc-train run train.py -- -m scripts.train\n"),
+    ],
+)
+def test_a_module_is_told_as_its_file(hpc, tmp_path: Path, typed: str, told: str) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "train.py").write_text("print(1)\n")
+    (tmp_path / "train.py").write_text("print(1)\n")
+    said = hpc("run", *shlex.split(typed))
+    assert said.code in (2, 3)
+    assert told in said.err

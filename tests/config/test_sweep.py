@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from hpc_train import sweeps
 from hpc_train.api import load
@@ -126,3 +127,49 @@ def test_one_training_alone_is_not_made_of_a_sweep() -> None:
 def test_tasks_are_written_as_sbatch_takes_them(numbers: list[int], text: str) -> None:
     assert array_text(numbers) == text
     assert array_text(numbers, 4) == f"{text}%4"
+
+
+OF_WANDB = "is as Weights & Biases has it; here each key has its values"
+WRITTEN_OUT = ", with all values written out: no range is searched"
+
+
+@pytest.mark.parametrize(
+    ("section", "said", "hint"),
+    [
+        (
+            "{method: grid, parameters: {lr: {values: [0.1, 0.01]}, n: {value: 3}}}",
+            f"mine.yaml:2: sweep.parameters {OF_WANDB}",
+            "write sweep: {lr: [0.1, 0.01], n: [3]}, each by its whole key, as model.init_args.lr",
+        ),
+        (
+            f"{{parameters: {{{LR}: {{min: 0.001, max: 0.1}}}}}}",
+            f"sweep.parameters {OF_WANDB}",
+            f"write sweep: {{{LR}: [0.001, 0.1]}}{WRITTEN_OUT}",
+        ),
+        (
+            f"{{{LR}: {{min: 0.001, max: 0.1, distribution: uniform}}}}",
+            f"sweep.{LR} is a range of Weights & Biases",
+            f"write sweep: {{{LR}: [0.001, 0.1]}}{WRITTEN_OUT}",
+        ),
+        (
+            "{model: {init_args: {lr: {value: 0.1}}}}",
+            f"sweep.{LR} is a range of Weights & Biases",
+            f"write sweep: {{{LR}: [0.1]}}",
+        ),
+    ],
+)
+def test_a_sweep_of_wandb_is_told_as_it_is_written_here(
+    tmp_path: Path, section: str, said: str, hint: str
+) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(f"defaults: [{DIGITS}]\nsweep: {section}\n")
+    with pytest.raises(HpcTrainError) as caught:
+        sweeps.plan_sweep(load(file))
+    assert said in caught.value.message
+    assert caught.value.hint == hint
+
+
+@pytest.mark.parametrize("section", ["{min: [1], max: [2]}", "{values: [1]}", "{value: [1, 2]}"])
+def test_arguments_of_such_names_are_no_range(section: str) -> None:
+    sweep = {"model": {"init_args": yaml.safe_load(section)}}
+    assert sweep_points(sweep, load(DIGITS).origins)

@@ -106,3 +106,35 @@ def test_one_rank_and_a_script_that_starts_its_own_are_said_nothing_of(tmp_path:
         "for x in batches", "batches = fabric.setup_dataloaders(batches)\nfor x in batches"
     )
     assert noted(tmp_path, shared) == []
+
+
+SAMPLER = "from torch.utils.data.distributed import DistributedSampler"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        SAMPLER,
+        f"{SAMPLER} as Sampler",
+        "from torch.utils.data import DistributedSampler, TensorDataset",
+        "import helper",
+    ],
+)
+def test_a_sampler_that_is_imported_and_not_used_shares_nothing(tmp_path: Path, line: str) -> None:
+    write(tmp_path, f"{SAMPLER}\n", "helper.py")
+    assert len(noted(tmp_path, f"{line}\n{DDP}")) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "sampler"),
+    [
+        (SAMPLER, "DistributedSampler(data)"),
+        (f"{SAMPLER} as Shares", "Shares(data)"),
+        ("import helper", "helper.DistributedSampler(data)"),
+        ("import torch.utils.data.distributed as D", "D.DistributedSampler(data)"),
+    ],
+)
+def test_one_that_is_used_shares_them(tmp_path: Path, line: str, sampler: str) -> None:
+    write(tmp_path, f"{SAMPLER}\n", "helper.py")
+    shared = DDP.replace("batch_size=16, shuffle=True", f"batch_size=16, sampler={sampler}")
+    assert noted(tmp_path, f"{line}\n{shared}") == []

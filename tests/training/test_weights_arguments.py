@@ -67,7 +67,8 @@ def fix_of(weights: Path, **arguments: Any) -> str:
     return caught.value.hint
 
 
-HAD = "first (20260101-000000-aaaa) had, or name the weights of such a model"
+ANEW = "; without init_from it begins anew"
+HAD = f"first (20260101-000000-aaaa) had, or name the weights of such a model{ANEW}"
 
 
 @pytest.mark.parametrize(
@@ -92,12 +93,12 @@ def test_the_arguments_that_the_weights_need_are_typed(
 def test_where_nobody_knows_them_the_fix_names_none(first: Path, tmp_path: Path) -> None:
     unknown = "they are of another model: name others, or give the model the init_args it had then"
     made(first)
-    assert fix_of(first, name="Other", hidden=8) == unknown  # another class
+    assert fix_of(first, name="Other", hidden=8) == unknown + ANEW  # another class
     alone = tmp_path / "alone.ckpt"  # no run's
     torch.save(Net().state_dict(), alone)
     with pytest.raises(CheckError) as caught:
         load_weights(Net(8), alone, replace(planned(first), weights=str(alone)))
-    assert caught.value.hint == unknown
+    assert caught.value.hint == unknown + ANEW
     with pytest.raises(CheckError) as caught:  # of a test
         load_weights(Net(8), first)
     assert caught.value.hint == unknown
