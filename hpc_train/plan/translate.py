@@ -21,7 +21,7 @@ from hpc_train.plan.launcher_options import (
     OptionRule,
 )
 from hpc_train.plan.translate_folders import Folders
-from hpc_train.plan.translate_shell import ShellLines, settled_argument
+from hpc_train.plan.translate_shell import ONE_A_TASK, TASK_ID, ShellLines, settled_argument
 from hpc_train.plan.translate_slurm import read_slurm_options
 from hpc_train.plan.translate_trainer import read_trainer, trainer_call
 from hpc_train.plan.translate_wrappers import (
@@ -192,6 +192,9 @@ class _CommandReader:
             listed = [*self.made.config.get("env.passthrough", []), name]
             self.made.config["env.passthrough"] = listed
             self.made.say(name, "env.passthrough: set it in the shell that submits")
+            return
+        if TASK_ID in value and rule.does == "variable":
+            self.made.refuse(f"{name}={value}", ONE_A_TASK)
             return
         self._apply(f"{name}={value}", rule, value)
 

@@ -92,7 +92,7 @@ class TaskArray:
             return _as_text(at)
         listed = self.lists.get(name)
         if listed is None:
-            self._why = f"the values of {name} are not known here. {_NO_PLACE}"
+            self._why = f"the values of {name} are not known here; {_NO_PLACE}"
             return ""
         outside = [number for number in at if not 0 <= number < len(listed)]
         if outside:

@@ -11,9 +11,13 @@ from hpc_train.plan.translate_array import BY_HAND, TASK, list_of
 from hpc_train.plan.translate_folders import LEFT_OUT
 from hpc_train.plan.translation import Translation
 
-_ASSIGNED = re.compile(r"(export\s+)?([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
+_ASSIGNED = re.compile(
+    r"(export\s+)?(?:(?:declare|typeset)\s+-a\s+|readonly\s+)?([A-Za-z_]\w*)=(.*)\Z", re.DOTALL
+)
+_ARITHMETIC = re.compile(r"\$\{\w+\[[^\]{}]+(?:\{\w+\}[^\]{}]*)?\]\}|\$\(\([^()]+\)\)")
 _WHOLE = re.compile(r"(\"?)\$?\(.*\)\1\Z|`.*`\Z", re.DOTALL)  # $(...), an array
 _USED = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?[-=][^{}]*)?\})")
+_ELEMENT = re.compile(r"\$\{(\w+)\[")
 _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?[-=]([^{}$`]+)\}")
 # Names that a job finds set, whatever its script says.
 _SET_OUTSIDE = re.compile(r"(SLURM|CUDA|NCCL|SCRATCH|WORK|TMP)|(HOME|USER|LOGNAME|PWD|HOSTNAME)\Z")
@@ -25,12 +29,13 @@ _ONLY_TELL = (
 )
 _OF_ANY_PLACE = ("ulimit", "umask", "export OMP_", "export NCCL_", "export HF_", "export WANDB_")
 _NOT_EXPORTED = "left out: it is not exported, so the training does not see it"
+_NOT_COMPUTED = "left out: no shell computes an argument of the script"
 _IN_PLACE = "left out: its value stands where it is used"
 _OF_A_TASK = (
     "left out: the runs of a sweep share their environment; its value stands where it is used"
 )
-_TASK_ID = "SLURM_ARRAY_TASK_ID"
-_ONE_A_TASK = (
+TASK_ID = "SLURM_ARRAY_TASK_ID"
+ONE_A_TASK = (
     "the runs of a sweep share their environment, and number their tasks from 0: give the value as"
     " an argument of the script, {KEY} with --sweep KEY=VALUES"
 )
@@ -58,17 +63,20 @@ class ShellLines:
             return line
         if line.split()[0] not in _ONLY_TELL:
             self._used |= {it[1] or it[2] for it in _USED.finditer(line)}
-        line = TASK.sub(lambda it: "".join(it[0].split()), _USED.sub(self._value, line))
-        self._used |= {it["list"] for it in TASK.finditer(line) if it["list"]}
-        return line
+            self._used |= set(_ELEMENT.findall(line))
+        # Without its blanks it is one word also where quotes are none.
+        return _ARITHMETIC.sub(lambda it: "".join(it[0].split()), _USED.sub(self._value, line))
 
     def settle(self) -> None:
         """Say of a variable whose value was written where it is used that it was."""
+        array = self.made.array
         for name in self._used & self._told.keys():
             for line in self._told[name]:
-                self.made.say_instead(line, _NOT_EXPORTED, _IN_PLACE)
-                if (line, _ONE_A_TASK) in self.made.refused:
-                    self.made.refused.remove((line, _ONE_A_TASK))
+                of_a_task = name in array.lists or TASK_ID in line
+                is_lost = of_a_task and not array.options
+                self.made.say_instead(line, _NOT_EXPORTED, _NOT_COMPUTED if is_lost else _IN_PLACE)
+                if (line, ONE_A_TASK) in self.made.refused:
+                    self.made.refused.remove((line, ONE_A_TASK))
                     self.made.say(line, _OF_A_TASK)
 
     def _value(self, used: re.Match[str]) -> str:
@@ -108,8 +116,8 @@ class ShellLines:
         if ARGUMENT.search(line):
             self.made.refuse(line, "an argument of the batch script: write its value")
             return
-        if _TASK_ID in line:
-            self.made.refuse(line, _ONE_A_TASK)
+        if TASK_ID in line:
+            self.made.refuse(line, ONE_A_TASK)
             return
         for one, other in _USED.findall(line):
             if needed := self.made.computed.pop(one or other, ""):
@@ -145,7 +153,7 @@ class ShellLines:
             self.made.say(line, f"left out: {rule.why}")
         elif is_plain:
             self._told.setdefault(name, []).append(line)
-            self.made.refuse(line, _ONE_A_TASK)
+            self.made.refuse(line, ONE_A_TASK)
         else:
             self._setup(line)
         return True
@@ -223,10 +231,8 @@ def settled_argument(word: str, made: Translation) -> str:
         names = {it[1] or it[2] for it in _USED.finditer(filled)}
         lines = [made.computed[name] for name in sorted(names & made.computed.keys())]
         for line in lines:
-            made.say_instead(
-                line, _NOT_EXPORTED, "left out: no shell computes an argument of the script"
-            )
-        of_a_task = any(_TASK_ID in it for it in (filled, *lines))
+            made.say_instead(line, _NOT_EXPORTED, _NOT_COMPUTED)
+        of_a_task = any(TASK_ID in it for it in (filled, *lines))
         by_hand = BY_HAND if of_a_task else "write the value that it stands for"
         made.say(filled, f"no shell fills it in: {by_hand}")
     return filled

@@ -83,6 +83,7 @@ def test_a_tasks_number_is_the_value_of_a_sweep(
         [LRS, "python train.py --lr ${LRS[SLURM_ARRAY_TASK_ID]}"],
         [LRS, "python train.py --lr ${LRS[${SLURM_ARRAY_TASK_ID}]}"],
         [LRS, f'python train.py --lr "${{LRS[{ID}]}}"'],
+        [f"declare -a {LRS}", f"python train.py --lr ${{LRS[{ID}]}}"],
         ["LRS=(", "  0.1  # as before", "  0.01", "  0.001 )", f"python t.py --lr ${{LRS[{ID}]}}"],
         [LRS, f"LR=${{LRS[{ID}]}}", "python train.py --lr $LR"],
         [LRS, f"i={ID}", "LR=${LRS[$i]}", "python train.py --lr ${LR}"],
@@ -124,6 +125,8 @@ def test_a_value_that_yaml_reads_as_another_one_is_quoted(values: str, text: str
         ("1-2", [f"python train.py data/{ID}.csv"], "write {KEY} among the script's arguments"),
         ("1-2", ["python train.py --n $((SLURM_ARRAY_TASK_ID*2))"], "{KEY}"),
         ("1-2", [f'A=$(sed -n "{ID}p" a.txt)', "python train.py --lr $A"], "{KEY}"),
+        ("0-1", [LRS, "A=${LRS[$((SLURM_ARRAY_TASK_ID / 3))]}", "python t.py --lr $A"], "{KEY}"),
+        ("0-1", [LRS, f"A=${{LRS[{ID} % 3]}}", "python t.py --lr $A"], "{KEY}"),
         ("0-3", [LRS, f"python t.py --lr ${{LRS[{ID}]}}"], "LRS has 3 values, from number 0 to 2"),
         ("0-2", [LRS, f"python t.py --lr ${{LRS[{ID}-1]}}"], "task 0 takes number -1"),
         ("0-1", ["A=(1 1.0)", f"python t.py --lr ${{A[{ID}]}}"], "A has 1.0 twice"),
@@ -159,6 +162,8 @@ def test_a_variable_of_the_environment_has_no_value_of_each_run() -> None:
     assert found.refused == []
     assert found.array.options == ["--sweep", "seed=1,2"]
     assert "its value stands where it is used" in dict(found.said)[export]
+    ((word, why),) = made("1-2", f"SEED={ID} {train} {ID}").refused
+    assert (word, "share their environment" in why) == (f"SEED={ID}", True)
     (refused, *_) = made("1-2", f"source env{ID}.sh", f"{train} {ID}").refused
     assert refused[0] == f"source env{ID}.sh"
 
@@ -173,3 +178,13 @@ def test_the_line_has_the_sweep_where_the_command_takes_it() -> None:
     assert there == f"cd src && hpc-train submit ../config.yaml {options}"
     found = made("1-2", f"CUDA_VISIBLE_DEVICES=0 {train}")
     assert found.submit_line().startswith("hpc-train submit --gpus 1 train.py --sweep")
+
+
+@pytest.mark.parametrize("index", [ID, "$((SLURM_ARRAY_TASK_ID / 3))", f"{ID} % 3"])
+def test_a_list_of_an_array_that_is_no_sweep_is_told_to_be_of_the_shell(index: str) -> None:
+    chosen = f"LR=${{LRS[{index}]}}"
+    found = made("0-8", LRS, chosen, "echo ${LRS[@]}", "python train.py --lr $LR")
+    assert len(found.refused) == 1
+    what = "left out: no shell computes an argument of the script"
+    told = dict(found.said)
+    assert told[LRS] == told[chosen.replace(" ", "")] == what
