@@ -38,6 +38,7 @@ _SEPARATORS = frozenset((";", "&&"))
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?\Z")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
 _LIST = re.compile(r"(?<![\w$])[A-Za-z_]\w*=\([^()$`;&|]*\)")
+_COMPUTED = re.compile(r"\$\((?:\([^()`]*\)|[^()`]*)\)")
 _COMMENT = re.compile(r"(?<=\s)#.*")
 _MODULES = ("torch.distributed.launch", "torch.distributed.run")
 _SHORT = {"m": "module", "r": "redirects", "t": "tee"}  # torchrun's
@@ -99,9 +100,11 @@ def _parts(line: str) -> list[str]:
     """The commands of a line, without its comment; all of it where that is not sure."""
     if within := re.fullmatch(r"\(\s*(cd\s[^()]*)\)", line):
         line = within[1]
-    listless = _LIST.sub(lambda it: "_" * len(it[0]), line)
-    masked = _QUOTED.sub(lambda it: "_" * len(it[0]), listless)
-    if any(mark in masked for mark in "'\"") or any(mark in listless for mark in "(`"):
+    plain = line
+    for whole in (_LIST, _COMPUTED):
+        plain = whole.sub(lambda it: "_" * len(it[0]), plain)
+    masked = _QUOTED.sub(lambda it: "_" * len(it[0]), plain)
+    if any(mark in masked for mark in "'\"") or any(mark in plain for mark in "(`"):
         return [line]
     end = found.start() if (found := re.search(r"\s#", masked)) else len(line)
     cuts = [(0, 0), *(it.span() for it in re.finditer(r"&&|;", masked[:end])), (end, end)]

@@ -77,3 +77,14 @@ def test_a_default_in_a_line_for_the_shell_stays_its_own() -> None:
 @pytest.mark.parametrize("line", [": ${HF_TOKEN:=hush}", "HF_TOKEN=${HF_TOKEN:-hush}"])
 def test_a_default_of_a_secret_is_not_written(line: str) -> None:
     assert "hush" not in str(translate(f"{line}\npython train.py --to $HF_TOKEN", ()))
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["$(cat lr.txt)", '$(sed -n "${I}p" a.txt)', "$(cat a | head -1; true)", "$((I + 1))"],
+)
+def test_what_stands_behind_a_computed_value_in_a_line_is_a_command_of_its_own(value: str) -> None:
+    found = translate(f"LR={value}; python train.py --lr $LR  # as before", ())
+    assert (found.script, found.refused) == (["train.py", "--lr", "$LR"], [])
+    assert list(found.config) == []
+    assert "left out: no shell computes an argument of the script" in dict(found.said).values()
