@@ -20,6 +20,7 @@ from hpc_train.config.script_file import check_args
 from hpc_train.config.show import escape
 from hpc_train.config.submission_words import words_of_point
 from hpc_train.config.sweep_of_wandb import check_range, check_wandb
+from hpc_train.config.swept_arguments import where_it_belongs
 from hpc_train.config.whole_forms import flow
 from hpc_train.config.words import split_words
 from hpc_train.errors import ConfigError
@@ -121,14 +122,7 @@ def load_point(loaded: LoadedConfig, overrides: Mapping[str, Any]) -> LoadedConf
     values, script = dict(overrides), loaded.config.script
     if script.path:
         filled = _filled_keys(loaded, values)
-        for key in values.keys() - filled:
-            section = key.partition(".")[0]
-            if section not in FIELDS or section in OF_THE_SCRIPT:
-                raise loaded.origins.error(
-                    f"{_SWEEP}.{key}",
-                    f"has no place in the arguments of {script.path}",
-                    f"write {_braced(key)} where the value belongs: -- --{key} {_braced(key)}",
-                )
+        _check_places([key for key in values if key not in filled], loaded)
         if filled:
             chosen = {key: values.pop(key) for key in filled}
             values[_ARGS] = escape([_filled(word, chosen) for word in script.args])
@@ -141,6 +135,18 @@ def load_point(loaded: LoadedConfig, overrides: Mapping[str, Any]) -> LoadedConf
             if not loaded.origins.is_typed(f"{_SWEEP}.{key}"):
                 with_swept_key(error, key, loaded.config.sweep[key])
         raise
+
+
+def _check_places(keys: Sequence[str], loaded: LoadedConfig) -> None:
+    """Refuse keys that are not filled in and are none of the config."""
+    sections = {key: key.partition(".")[0] for key in keys}
+    missing = [key for key, it in sections.items() if it not in FIELDS or it in OF_THE_SCRIPT]
+    if missing:
+        script, key = loaded.config.script, missing[0]
+        args = list(map(str, script.args))
+        fix = where_it_belongs(key, missing, args, loaded.origins)
+        what = f"has no place in the arguments of {script.path}"
+        raise loaded.origins.error(f"{_SWEEP}.{key}", what, fix)
 
 
 def _filled_keys(loaded: LoadedConfig, overrides: Mapping[str, Any]) -> set[str]:

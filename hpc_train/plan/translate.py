@@ -21,7 +21,7 @@ from hpc_train.plan.launcher_options import (
     OptionRule,
 )
 from hpc_train.plan.translate_folders import Folders
-from hpc_train.plan.translate_shell import ARGUMENT, ShellLines
+from hpc_train.plan.translate_shell import ONE_A_TASK, TASK_ID, ShellLines, settled_argument
 from hpc_train.plan.translate_slurm import read_slurm_options
 from hpc_train.plan.translate_trainer import read_trainer, trainer_call
 from hpc_train.plan.translate_wrappers import (
@@ -37,6 +37,9 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
 _SEPARATORS = frozenset((";", "&&"))
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?\Z")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
+_LIST = re.compile(r"(?<![\w$])[A-Za-z_]\w*=\([^()$`;&|]*\)")
+_COMPUTED = re.compile(r"\$\((?:\([^()`]*\)|[^()`]*)\)")
+_COMMENT = re.compile(r"(?<=\s)#.*")
 _MODULES = ("torch.distributed.launch", "torch.distributed.run")
 _SHORT = {"m": "module", "r": "redirects", "t": "tee"}  # torchrun's
 
@@ -75,12 +78,15 @@ def translate(
             filled = shell.filled_in(line)
             for words in [] if shell.take(filled) else _commands(filled):
                 reader.command(words)
+        shell.settle()
     made.settle_shape()
+    made.settle_array()
     return made
 
 
 def _lines(text: str) -> Iterator[str]:
     """Those that say something; a line of `#SBATCH` is one of sbatch."""
+    text = _LIST.sub(lambda it: " ".join(_COMMENT.sub("", it[0]).split()), text)
     for whole in text.replace("\\\n", " ").splitlines():
         line = whole.strip()
         directive = line.removeprefix("#SBATCH")
@@ -94,8 +100,11 @@ def _parts(line: str) -> list[str]:
     """The commands of a line, without its comment; all of it where that is not sure."""
     if within := re.fullmatch(r"\(\s*(cd\s[^()]*)\)", line):
         line = within[1]
-    masked = _QUOTED.sub(lambda it: "_" * len(it[0]), line)
-    if any(mark in masked for mark in "'\"") or any(mark in line for mark in "(`"):
+    plain = line
+    for whole in (_LIST, _COMPUTED):
+        plain = whole.sub(lambda it: "_" * len(it[0]), plain)
+    masked = _QUOTED.sub(lambda it: "_" * len(it[0]), plain)
+    if any(mark in masked for mark in "'\"") or any(mark in plain for mark in "(`"):
         return [line]
     end = found.start() if (found := re.search(r"\s#", masked)) else len(line)
     cuts = [(0, 0), *(it.span() for it in re.finditer(r"&&|;", masked[:end])), (end, end)]
@@ -186,6 +195,9 @@ class _CommandReader:
             listed = [*self.made.config.get("env.passthrough", []), name]
             self.made.config["env.passthrough"] = listed
             self.made.say(name, "env.passthrough: set it in the shell that submits")
+            return
+        if TASK_ID in value and rule.does == "variable":
+            self.made.refuse(f"{name}={value}", ONE_A_TASK)
             return
         self._apply(f"{name}={value}", rule, value)
 
@@ -290,11 +302,11 @@ class _CommandReader:
             words[at] = word = self.made.folders.filled_in(typed)
             if word != typed:
                 self.made.say(typed, f"{word}, as seen from where the job starts")
-        for word in words[1:]:
-            if ARGUMENT.search(word):
-                self.made.refuse(word, "an argument of the batch script: write its value")
-            elif "$" in word:
-                self.made.say(word, "no shell fills it in: write the value that it stands for")
+        swept = self.made.array.swept(words)
+        for typed, word in zip(words, swept, strict=True):
+            if word != typed:
+                self.made.say(typed, f"{word}, which the sweep gives its value")
+        words = [swept[0], *(settled_argument(word, self.made) for word in swept[1:])]
         self.made.start(words)
         if "script" not in FIELDS:
             why = "its LightningModule and data stand in config.yaml: hpc-train init shows one"

@@ -7,12 +7,20 @@ import shlex
 
 from hpc_train.config.secrets import looks_secret
 from hpc_train.plan.launcher_options import VARIABLES
+from hpc_train.plan.translate_array import BY_HAND, TASK, list_of
 from hpc_train.plan.translate_folders import LEFT_OUT
 from hpc_train.plan.translation import Translation
 
-_ASSIGNED = re.compile(r"(export\s+)?([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
+_ASSIGNED = re.compile(
+    r"(export\s+)?(?:(?:declare|typeset)\s+-a\s+|readonly\s+)?([A-Za-z_]\w*)=(.*)\Z", re.DOTALL
+)
+_ARITHMETIC = re.compile(r"\$\{\w+\[[^\]{}]+(?:\{\w+\}[^\]{}]*)?\]\}|\$\(\([^()]+\)\)")
 _WHOLE = re.compile(r"(\"?)\$?\(.*\)\1\Z|`.*`\Z", re.DOTALL)  # $(...), an array
-_USED = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_USED = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?[-=][^{}]*)?\})")
+_ELEMENT = re.compile(r"\$\{(\w+)\[")
+_DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?[-=]([^{}$`]+)\}")
+# Names that a job finds set, whatever its script says.
+_SET_OUTSIDE = re.compile(r"(SLURM|CUDA|NCCL|SCRATCH|WORK|TMP)|(HOME|USER|LOGNAME|PWD|HOSTNAME)\Z")
 ARGUMENT = re.compile(r"\$\{?[\d@*]")  # of the batch script
 _OF_THE_SHELL = ("eval", "ulimit", "umask", "unset", "shopt", "spack", "alias", "micromamba")
 _ONLY_TELL = (
@@ -21,6 +29,17 @@ _ONLY_TELL = (
 )
 _OF_ANY_PLACE = ("ulimit", "umask", "export OMP_", "export NCCL_", "export HF_", "export WANDB_")
 _NOT_EXPORTED = "left out: it is not exported, so the training does not see it"
+_NOT_COMPUTED = "left out: no shell computes an argument of the script"
+_IN_PLACE = "left out: its value stands where it is used"
+_OF_A_TASK = (
+    "left out: the runs of a sweep share their environment; its value stands where it is used"
+)
+TASK_ID = "SLURM_ARRAY_TASK_ID"
+ONE_A_TASK = (
+    "the runs of a sweep share their environment, and number their tasks from 0: give the value as"
+    " an argument of the script, {KEY} with --sweep KEY=VALUES"
+)
+_ITS_DEFAULT = "its default, as nothing above sets it"
 _BLOCKS = ("if", "then", "else", "elif", "fi", "for", "while", "do", "done", "case", "esac")
 
 
@@ -34,14 +53,36 @@ class ShellLines:
     def __init__(self, made: Translation) -> None:
         self.made = made
         self._values: dict[str, str] = {}  # plain ones of the script's own variables
-        self._computed: dict[str, str] = {}  # name -> its line; taken where a later line needs it
+        self._used: set[str] = set()  # names of such
+        self._told: dict[str, list[str]] = {}  # name -> its lines
         self._all_into_setup = False
 
     def filled_in(self, line: str) -> str:
         """The line with the values that the script gave its variables before."""
         if "'" in line:
             return line
-        return _USED.sub(lambda m: self._values.get(m[1] or m[2], m[0]), line)
+        if line.split()[0] not in _ONLY_TELL:
+            self._used |= {it[1] or it[2] for it in _USED.finditer(line)}
+            self._used |= set(_ELEMENT.findall(line))
+        # Without its blanks it is one word also where quotes are none.
+        return _ARITHMETIC.sub(lambda it: "".join(it[0].split()), _USED.sub(self._value, line))
+
+    def settle(self) -> None:
+        """Say of a variable whose value was written where it is used that it was."""
+        array = self.made.array
+        for name in self._used & self._told.keys():
+            for line in self._told[name]:
+                of_a_task = name in array.lists or TASK_ID in line
+                is_lost = of_a_task and not array.options
+                self.made.say_instead(line, _NOT_EXPORTED, _NOT_COMPUTED if is_lost else _IN_PLACE)
+                if (line, ONE_A_TASK) in self.made.refused:
+                    self.made.refused.remove((line, ONE_A_TASK))
+                    self.made.say(line, _OF_A_TASK)
+
+    def _value(self, used: re.Match[str]) -> str:
+        value = self._values.get(used[1] or used[2])
+        has_default = ":" in used[0]
+        return used[0] if value is None or (has_default and not value) else value
 
     def take(self, line: str) -> bool:
         """Whether it was one; False leaves it to the reader of commands."""
@@ -58,6 +99,8 @@ class ShellLines:
             self._module(line, rest if program == "module" else ["load", *rest])
         elif program in _OF_THE_SHELL:
             self._setup(line)
+        elif program == ":" and (default := self._defaults("".join(rest))):
+            self.made.say(line, default)
         elif program in _BLOCKS:
             self.made.refuse(line, "is the shell's: write what it does into env.setup")
         elif program in _ONLY_TELL:
@@ -73,8 +116,11 @@ class ShellLines:
         if ARGUMENT.search(line):
             self.made.refuse(line, "an argument of the batch script: write its value")
             return
+        if TASK_ID in line:
+            self.made.refuse(line, ONE_A_TASK)
+            return
         for one, other in _USED.findall(line):
-            if needed := self._computed.pop(one or other, ""):
+            if needed := self.made.computed.pop(one or other, ""):
                 self.made.said.remove((needed, _NOT_EXPORTED))
                 self._setup(needed)
         if not line.startswith(_OF_ANY_PLACE):
@@ -84,20 +130,42 @@ class ShellLines:
 
     def _assigned(self, line: str, is_exported: bool, name: str, value: str) -> bool:
         rule = VARIABLES.get(name)
-        is_plain = "$" not in value and "`" not in value and not value.startswith("(")
-        if is_plain and not looks_secret(name):
+        bare = TASK.sub("", value)
+        is_plain = not re.search(r"[$`]", bare) and not value.startswith("(")
+        is_secret = looks_secret(name)
+        self._values.pop(name, None)
+        self.made.computed.pop(name, None)
+        if is_plain and not is_secret:
             self._values[name] = " ".join(shlex.split(value))
-        if (is_plain and is_exported) or looks_secret(name):
+        if (listed := list_of(value)) is not None:
+            self.made.array.lists[name] = listed
+        if (is_plain and is_exported and bare == value) or is_secret:
             return False
+        default = self._defaults(value, name)
         if not is_exported:
-            if not is_plain:
-                self._computed[name] = line
-            self.made.say(line, _NOT_EXPORTED)
+            is_known = is_plain or listed is not None or default
+            if is_known:
+                self._told.setdefault(name, []).append(line)
+            else:
+                self.made.computed[name] = line
+            self.made.say(line, default or _NOT_EXPORTED)
         elif rule and rule.does == "drop":
             self.made.say(line, f"left out: {rule.why}")
+        elif is_plain:
+            self._told.setdefault(name, []).append(line)
+            self.made.refuse(line, ONE_A_TASK)
         else:
             self._setup(line)
         return True
+
+    def _defaults(self, value: str, name: str = "") -> str:
+        """Take `${NAME:-5}` for 5, and say so; empty where it is nothing of the kind."""
+        found = _DEFAULT.fullmatch(value.strip().strip('"'))
+        if not found or not default_of(found, self.made):
+            return ""
+        name = name or found[1]
+        self._values[name] = default_of(found, self.made)
+        return f"{name} is {self._values[name]}: {_ITS_DEFAULT}"
 
     def _source(self, line: str, rest: list[str]) -> None:
         file = rest[0].strip("\"'").replace("${HOME}", "~").replace("$HOME", "~")
@@ -144,3 +212,27 @@ def _is_one_value(text: str) -> bool:
         return len(shlex.split(text)) <= 1 and not re.search(r"[;&|]", text)
     except ValueError:
         return False
+
+
+def default_of(found: re.Match[str], made: Translation) -> str:
+    """What `${NAME:-5}` is where no line sets NAME; empty where the job's environment may."""
+    is_unsure = _SET_OUTSIDE.match(found[1]) or found[1] in made.computed
+    return "" if is_unsure or looks_secret(found[1]) else found[2].strip("\"'")
+
+
+def settled_argument(word: str, made: Translation) -> str:
+    """An argument of the script with its defaults; what no shell fills in there is told."""
+    filled = _DEFAULT.sub(lambda it: default_of(it, made) or it[0], word)
+    if filled != word:
+        made.say(word, f"{filled}: {_ITS_DEFAULT}")
+    if ARGUMENT.search(filled):
+        made.refuse(filled, "an argument of the batch script: write its value")
+    elif "$" in filled:
+        names = {it[1] or it[2] for it in _USED.finditer(filled)}
+        lines = [made.computed[name] for name in sorted(names & made.computed.keys())]
+        for line in lines:
+            made.say_instead(line, _NOT_EXPORTED, _NOT_COMPUTED)
+        of_a_task = any(TASK_ID in it for it in (filled, *lines))
+        by_hand = BY_HAND if of_a_task else "write the value that it stands for"
+        made.say(filled, f"no shell fills it in: {by_hand}")
+    return filled

@@ -26,7 +26,6 @@ _KEYS = {
     **{name.replace("_", "-"): f"slurm.{name}" for name in PASSED_ON},
 }
 _REFUSED = {
-    "array": "--sweep KEY=VALUES makes a job array, a run a point",
     "wrap": "translate the command in it, by itself",
 }
 # srun's own, which sbatch does not know.
@@ -71,6 +70,8 @@ def _option(word: str, name: str, value: str, made: Translation) -> None:
         made.key(word, "requeue.enabled", name == "requeue")
     elif name == "signal" and (lead := re.search(r"@(\d+)\Z", value)):
         made.key(word, "slurm.signal_lead_s", int(lead[1]), "hpc-train handles the signal")
+    elif name == "array":
+        made.array.take(word, value)
     elif name in _REFUSED:
         made.refuse(word, _REFUSED[name])
     else:

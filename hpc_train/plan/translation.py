@@ -7,6 +7,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
+from hpc_train.plan.translate_array import TaskArray
 from hpc_train.plan.translate_folders import LEFT_OUT, Folders, typed_folder
 
 _SHAPE = {"slurm.nodes": "--nodes", "slurm.gpus_per_node": "--gpus"}
@@ -26,6 +27,9 @@ class Translation:
     folders: Folders = field(default_factory=Folders)
     starts_in: str = ""  # where the script is started, as `Folders.now`
     sourced: dict[str, str | None] = field(default_factory=dict)  # file -> where it was sourced
+    array: TaskArray = field(default_factory=TaskArray)
+    # Names of the script's own variables whose values the shell alone can tell -> their lines.
+    computed: dict[str, str] = field(default_factory=dict)
 
     def say(self, word: str, what: str) -> None:
         """Tell what became of a word."""
@@ -42,6 +46,10 @@ class Translation:
             return
         self.config[key] = value
         self.say(word, f"{key}: {value}" + (f" ({why})" if why else ""))
+
+    def say_instead(self, word: str, before: str, what: str) -> None:
+        """Tell something else of a word, where that was told of it."""
+        self.said = [(word, what) if it == (word, before) else it for it in self.said]
 
     def number(self, word: str, name: str, text: str) -> None:
         """The word counts something; what is counted twice has to agree."""
@@ -74,6 +82,14 @@ class Translation:
             self.say(file, f"{seen}, as seen from where the job starts")
         if setup := self.config.get("env.setup"):
             self.config["env.setup"] = [self.folders.with_submitted(line) for line in setup]
+
+    def settle_array(self) -> None:
+        """Say what became of a job array."""
+        if why := self.array.why_not():
+            self.refuse(self.array.word, why)
+        elif self.array.word:
+            self.say(self.array.word, " ".join(self.array.options))
+            self.devices = ""  # of one machine; a sweep's jobs have those that Slurm gives
 
     def settle_shape(self) -> None:
         """Nodes and GPUs a node, from what was counted: the ranks before what was asked for."""
@@ -124,10 +140,10 @@ class Translation:
         words += self.shape_options()
         words += ["--devices", self.devices] if self.devices else []
         if self.script and not self.config.keys() - _SHAPE.keys():
-            words.append(self.script[0])
+            words += [self.script[0], *self.array.options]
             words += ["--", *self.script[1:]] if self.script[1:] else []
         else:
-            words.append(self._config_from_there())
+            words += [self._config_from_there(), *self.array.options]
         line = shlex.join(words)
         return f"cd {typed_folder(self.starts_in)} && {line}" if self.starts_in else line
 

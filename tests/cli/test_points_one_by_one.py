@@ -34,6 +34,11 @@ def test_a_key_is_checked_before_anything_else_is_said_of_a_sweep(
     typed = ["submit", "train.py", "--sweep", "lr=0.1,0.2", *where, "--", "--lr", "0.1"]
     fix = "write {lr} where the value belongs: -- --lr {lr}"
     refused(hpc, project, typed, 3, "lr has no place in the arguments of train.py", fix)
+    file = 'script:\n  path: train.py\n  args: [--lr, "0.1", --n, "2"]\n'
+    (project / "array.yaml").write_text(file)
+    fix = "write {lr} where the value belongs, at array.yaml:3: args: [--lr, '{lr}', --n, '2']"
+    typed = ["submit", "array.yaml", "--sweep", "lr=0.1,0.2", *where]
+    refused(hpc, project, typed, 3, "lr has no place in the arguments of train.py", fix)
 
 
 @pytest.mark.parametrize(

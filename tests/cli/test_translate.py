@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 import yaml
@@ -100,3 +101,40 @@ def test_a_batch_script_is_read_and_submit_names_the_command_for_it(hpc, tmp_pat
         },
     )
     assert hpc("translate", "--json", "sbatch", "job.sbatch").out == said.out
+
+
+@pytest.mark.parametrize("head", ["#SBATCH --gres=gpu:1", "#SBATCH --time=1:00:00"])
+@pytest.mark.parametrize(
+    ("line", "points"),
+    [
+        ("--seed $SLURM_ARRAY_TASK_ID --epochs 2", ["seed=1", "seed=2", "seed=3"]),
+        ("--lr=${LRS[$SLURM_ARRAY_TASK_ID]}", ["lr=01", "lr=a b", "lr=0.001"]),
+    ],
+)
+def test_the_sweep_that_is_printed_for_an_array_is_taken(
+    hpc, tmp_path, head: str, line: str, points: list[str]
+) -> None:
+    options = "".join(f'P.add_argument("--{name}")\n' for name in ("seed", "epochs", "lr"))
+    code = f"import argparse\nP = argparse.ArgumentParser()\n{options}print(P.parse_args())\n"
+    (tmp_path / "train.py").write_text(code)
+    job = f'#!/bin/bash\n{head}\n#SBATCH --array=1-3%2\nLRS=(0 01 "a b" 1e-3)\n'
+    (tmp_path / "job.sh").write_text(f"{job}srun python train.py {line}\n")
+    said = hpc("translate", "job.sh")
+    assert (said.code, said.err) == (0, "")
+    (tmp_path / "config.yaml").write_text(said.out)
+    command = said.out.rpartition("\n# hpc-train ")[2]
+    assert "--at-most 2" in command
+    submit, *words = shlex.split(command)
+    checked = hpc(submit, "--dry-run", *words)
+    assert checked.code == 0, checked.err
+    told = [it.split(None, 2)[2] for it in checked.out.splitlines() if it.startswith("point ")]
+    assert told == points
+
+
+def test_an_array_whose_values_are_not_known_is_three(hpc) -> None:
+    said = hpc("translate", "#SBATCH --array=1-5\nsrun python train.py a/$SLURM_ARRAY_TASK_ID")
+    assert said.code == 3
+    assert said.err == (
+        "no equivalent: --array=1-5: --sweep KEY=VALUES makes a job array, a run a point: write"
+        " {KEY} among the script's arguments, where the value belongs\n"
+    )
