@@ -59,6 +59,7 @@ from hpc_train.config.twice_normalized import (
 )
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
+from hpc_train.config.unsplit_streams import unsplit_stream
 from hpc_train.config.unstepped_optimizers import unstepped_optimizers
 from hpc_train.config.unsynced_logs import unsynced_notes
 from hpc_train.config.validate import other_environment
@@ -131,6 +132,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     yield from rank_zero_notes(loaded, [str(workdir), *sys.path])
     yield from unsynced_notes(loaded, [str(workdir), *sys.path])
     yield from notes_on_inner_imports(loaded, workdir)
+    yield from unsplit_stream(loaded, [str(workdir), *sys.path])
     yield from _on_unrun(loaded, [str(workdir), *sys.path])
     yield from mode_notes(loaded)
     undefined = all_undefined(loaded, [str(workdir), *sys.path])  # what is sure is refused

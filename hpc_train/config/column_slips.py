@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -22,6 +23,7 @@ from hpc_train.config.trainer_args import trainer_parameters
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _KEY = re.compile(r"( *)((?:- +)*)([\w.-]+):(?=\s|$)")
 _DASH = re.compile(r"( *)-\s")
+_IS_EMPTY = re.compile(r":\s*(?:#.*)?$")
 _AT_THE_TOP = {*FIELDS, "base", "defaults", "cluster_profile"}
 
 
@@ -70,6 +72,90 @@ def column_slip(rows: Sequence[str], number: int) -> str:
         return f"leave out the dash of {meant.key} {where}: {pairs}"
     words = (key, meant.key) if key else ("the dash", "the dash")
     return f"begin {words[0]} in the column of {words[1]} {where}: {meant.column + 1}"
+
+
+def under_empty_key(rows: Sequence[str], number: int) -> str:
+    """What to indent where keys stand in the column of the empty key that they belong to.
+
+    `trainer:`, `max_epochs: 3` below it in the same column, and the others deeper: PyYAML stops at
+    the first that is deeper, which is right.
+
+    Args:
+        rows: Of the whole file.
+        number: Of the line at which PyYAML stopped, from 1 on.
+    """
+    deeper = _KEY.match(rows[number - 1]) if 1 < number <= len(rows) else None
+    held = _open_keys(rows, number) if deeper and not deeper[2] else []
+    if not deeper or not held:
+        return ""
+    base, column, moved = held[-1].column, len(deeper[1]), [*rows]
+    beside = held[-1].above
+    names: list[str] = []
+    for line in range(number - 1, 0, -1):
+        row = rows[line - 1]
+        if not row.strip() or row.lstrip().startswith("#"):
+            continue
+        found = _KEY.match(row)
+        if found is None or len(found[1]) + len(found[2]) != base or base >= column:
+            return ""
+        if _IS_EMPTY.search(row):
+            own = (*(it for it in beside if it != "-"), found[3])
+            is_meant = names and all(_is_meant_below(it, own, beside) for it in names)
+            if not is_meant or _stops_at(moved) <= number:
+                return ""
+            named = " and ".join(reversed(names))
+            where = f"indent {named} to the column of {deeper[3]} ({column + 1})"
+            belong = "it belongs" if len(names) == 1 else "they belong"
+            return f"{where}: {belong} below {found[3]}: in line {line}"
+        if found[2]:
+            return ""
+        names.append(found[3])
+        moved[line - 1] = " " * column + row.lstrip()
+    return ""
+
+
+def below_empty_section(place: str) -> tuple[str, list[str]]:
+    """What to indent where keys at the margin belong to an empty section above, and those keys.
+
+    Args:
+        place: Of one of them, as `cfg.yaml:12`.
+    """
+    file, _, line = place.rpartition(":")
+    try:
+        rows = Path(file).read_text("utf-8").splitlines() if line.isdecimal() else []
+    except (OSError, UnicodeDecodeError):
+        return "", []
+    names: dict[int, str] = {}
+    section = 0
+    for number, row in enumerate(rows, start=1):
+        found = _KEY.match(row)
+        if not found or found[1] or found[2]:  # deeper, or no key
+            continue
+        above = rows[section - 1].partition(":")[0] if section else ""
+        if above and _is_known(found[3], (above,)) and found[3] not in _AT_THE_TOP:
+            names[number] = found[3]
+        elif int(line) in names:
+            break
+        else:
+            names, section = {}, number if _IS_EMPTY.search(row) else 0
+    if int(line or 0) not in names or _is_deeper(rows, section):
+        return "", []
+    belong = "it belongs" if len(names) == 1 else "they belong"
+    above = rows[section - 1].partition(":")[0]
+    named = " and ".join(names.values())
+    named += ", with the lines below it" if any(_is_deeper(rows, it) for it in names) else ""
+    return f"indent {named}: {belong} below {above}: in line {section}", [*names.values()]
+
+
+def _is_deeper(rows: Sequence[str], number: int) -> bool:
+    """Whether something stands below a key, so that it is not empty."""
+    others = (it for it in rows[number:] if it.strip() and not it.lstrip().startswith("#"))
+    return next(others, "")[:1] in (" ", "-")
+
+
+def _is_meant_below(name: str, parent: tuple[str, ...], beside: tuple[str, ...]) -> bool:
+    """Whether a key may be below its parent, and may not be beside it."""
+    return _may_stand(name, parent) and not _may_stand(name, beside)
 
 
 def _open_keys(rows: Sequence[str], number: int) -> list[_Column]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hpc_train.config.near_paths import meant_path
 from hpc_train.config.specs import INIT_ARGS
 
 if TYPE_CHECKING:
@@ -32,7 +34,8 @@ def notes_on_paths(loaded: LoadedConfig) -> Iterator[str]:
         )
         if is_meant and is_absent(text):
             where = f"{loaded.origins.prefix(key)}{key} is {text}, which is not on this machine"
-            yield f"{where}: write the path by which the nodes of the job see it"
+            meant = meant_path(text, Path()) if text.startswith("/") else ""
+            yield f"{where}: {meant or 'write the path by which the nodes of the job see it'}"
 
 
 def argument_texts(written: Mapping[str, Any]) -> dict[str, str]:

@@ -93,7 +93,7 @@ def _given(loader: SureLoader, path: Sequence[str]) -> Located | None:
         return None
     value = next(iter(loader.call.args), named.get("dataset"))
     if isinstance(value, ast.Attribute) and ast.unparse(value.value) == "self":
-        known = _assigned(loader.data, value.attr, path)
+        known = assigned_values(loader.data, value.attr, path)
         answers = [_lacking(it, of, path) for of, it in known]
         return answers[0] if answers and all(answers) else None
     return _lacking(made(value, loader.method), loader.located, path)
@@ -112,7 +112,7 @@ def _lacking(value: ast.expr | None, located: Located, path: Sequence[str]) -> L
     return found if is_lacking else None
 
 
-def _assigned(
+def assigned_values(
     dotted: str, name: str, path: Sequence[str], steps: int = _MOST_BASES
 ) -> list[tuple[Located, ast.expr | None]]:
     """What `self.NAME` is set to, with the class whose text has it; None where it is unknown."""
@@ -134,5 +134,5 @@ def _assigned(
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr":
             values.append((found, None))
     for base in map(ast.unparse, definition.bases):
-        values += _assigned(f"{found.module}.{base}", name, path, steps - 1)
+        values += assigned_values(f"{found.module}.{base}", name, path, steps - 1)
     return values

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from hpc_train.config.column_slips import column_slip
+from hpc_train.config.column_slips import column_slip, under_empty_key
 from hpc_train.config.flow_slips import all_flow_slips, flow_slips
 from hpc_train.config.keys import SECTIONS, is_text
 from hpc_train.config.long_paths import how_to_read
@@ -23,6 +23,7 @@ from hpc_train.config.missing_colons import (
 )
 from hpc_train.config.near_files import MADE_BY_US, SCRIPTS, configs_in, near_files
 from hpc_train.config.number_keys import check_all_kinds, check_kind, key_of
+from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET
 from hpc_train.config.words import WEIGHTS, plain_one
 from hpc_train.errors import ConfigError
 
@@ -275,10 +276,12 @@ def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Pat
         raise ConfigError(message, "write a list: [8, 8] in place of (8, 8)")
     check_kind(key_node, prefix, f"{path}:{line}")
     if key_node.value in seen:
+        is_of_object = not prefix and key_node.value in (CLASS_PATH, INIT_ARGS, TARGET)
+        indent = "indent each below the key of its object: model or data"
         raise ConfigError(
             f"{path}:{line}: {prefix}{key_node.value} is here for the second time"
             f" (first on line {seen[key_node.value]})",
-            "keep one of them",
+            indent if is_of_object else "keep one of them",
         )
     seen[key_node.value] = line
 
@@ -325,8 +328,8 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
 
 
 def _slip(rows: Sequence[str], number: int, above: str, line: str) -> str:
-    own = _of_a_section(rows, number) or _slip_of_typing(above, line)
-    return own or column_slip(rows[1:-1], number)
+    own = _of_a_section(rows, number) or under_empty_key(rows[1:-1], number)
+    return own or _slip_of_typing(above, line) or column_slip(rows[1:-1], number)
 
 
 def _of_lookalike(hint: str, rows: Sequence[str], mark: yaml.Mark | None, path: Path) -> str:

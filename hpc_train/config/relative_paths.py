@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import ast
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from hpc_train.config.class_kind import locate
 from hpc_train.config.data_paths import argument_texts, is_absent, is_read
 from hpc_train.config.modules import find_module
+from hpc_train.config.near_paths import meant_path
 from hpc_train.config.specs import read_object
-from hpc_train.config.words import did_you_mean
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
@@ -26,7 +26,6 @@ _MAKES = re.compile(
     r"download|mkdir|makedirs|urlretrieve|load_dataset|prepare_data|exists\(|is_file\(|is_dir\("
     r"|__file__|environ|getenv|expandvars|chdir|original_cwd|isfile|isdir|\bsave(?!_hyperparameters)|\bdump|to_csv|to_parquet|write|FileNotFoundError|OSError"
 )
-_MOST_NAMES = 1000  # of a folder, where a near one is looked for
 
 
 def notes_on_relative_paths(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
@@ -46,13 +45,13 @@ def notes_on_relative_paths(loaded: LoadedConfig, workdir: Path) -> Iterator[str
             if _is_meant(name, text, workdir) and is_absent(str(workdir / text))
         }
         code = _code_of(class_path, workdir) if found else ""
-        if code and not _MAKES.search(code):
+        if code and not _MAKES.search(_without_refusals(code)):
             folders = [it for it in arguments if _OF_A_FOLDER.search(it)]
             for full, text in found.items():
                 if _is_below_another(full.split(".")[2], folders, code):
                     continue
                 said = f"{loaded.origins.prefix(full)}{full} is {text}, which is not in {workdir}"
-                near = _near(text, workdir) or "put it there, or write the whole path"
+                near = meant_path(text, workdir) or "put it there, or write the whole path"
                 yield f"{said}, from where the job takes relative paths: {near}"
 
 
@@ -80,6 +79,25 @@ def _code_of(class_path: str, workdir: Path) -> str:
     return module.file.read_text("utf-8", "replace")
 
 
+def _without_refusals(code: str) -> str:
+    """The code but for what only refuses a path: `if not exists(path): raise`, or an assert."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError):
+        return code
+    return ast.unparse(_Refusals().visit(tree))
+
+
+class _Refusals(ast.NodeTransformer):
+    def visit_If(self, node: ast.If) -> ast.AST:
+        if len(node.body) == 1 and isinstance(node.body[0], ast.Raise) and not node.orelse:
+            return ast.Pass()
+        return self.generic_visit(node)
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:  # noqa: ARG002 - ast calls it so
+        return ast.Pass()
+
+
 def _is_below_another(name: str, folders: Sequence[str], code: str) -> bool:
     """Whether an argument may be a path below another one: `os.path.join(self.root, self.file)`."""
     held = rf"(?:self\.(?:hparams\.)?)?{re.escape(name)}\b"
@@ -90,14 +108,3 @@ def _is_below_another(name: str, folders: Sequence[str], code: str) -> bool:
     )
     others = [it for it in folders if it != name]
     return bool(is_of_one) or (bool(others) and not _OF_A_FOLDER.search(name))
-
-
-def _near(text: str, workdir: Path) -> str:
-    """`did you mean 'data/train.pt'?`, of what lies beside where it would be."""
-    folder, name = (workdir / text).parent, Path(text).name
-    try:
-        with os.scandir(folder) as entries:
-            names = sorted(it.name for it, _ in zip(entries, range(_MOST_NAMES), strict=False))
-    except OSError:  # there is no such folder, or it may not be listed
-        return ""
-    return did_you_mean(name, names, prefix=text.removesuffix(name), cutoff=0.8)

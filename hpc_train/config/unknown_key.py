@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hpc_train.config.column_slips import below_empty_section
 from hpc_train.config.compose import BASES
 from hpc_train.config.gpu_counts import OF_ALL_NODES, keys_for_count, keys_for_gres
 from hpc_train.config.hydra_words import word_of_hydra
@@ -124,6 +125,9 @@ def _of_the_top(
         hint, users = held_by_prefix(written, values, origins)
         if hint:
             return hint, users
+        hint, beside = below_empty_section(origins.of(written))
+        if hint:
+            return hint, tuple(beside)
     hint = meant_section(values.get(written), values) or word_of_hydra(key, written, values)
     hint = hint or _switch(key, values.get(written), typed=typed)
     return hint or ("" if typed else _builds_on(key, values.get(written))), ()

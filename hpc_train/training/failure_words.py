@@ -12,6 +12,7 @@ from types import FrameType
 from hpc_train.config.absent_checkpoints import INSTEAD, absent_checkpoint
 from hpc_train.config.data_paths import keys_of_path
 from hpc_train.config.lightning_home import of_project
+from hpc_train.config.near_paths import meant_path
 from hpc_train.config.refused_callbacks import is_lightnings
 from hpc_train.config.words import did_you_mean
 from hpc_train.plan.plan import Batch
@@ -126,11 +127,10 @@ def fix_of(
     ]
     if said == _NO_OPTIMIZER and method_that_returned(error):
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
-    fixes += [
-        absent_folder(error) or _of_checkpoint(error) or _of_relative_path(error),
-        _of_key(error, texts or {}),
-        _of_hparams(error),
-    ]
+    absent = absent_folder(error) or _of_checkpoint(error) or _of_absent_file(error)
+    of_key = _of_key(error, texts or {})
+    fixes += [of_key, absent] if absent.endswith("?") else [absent, of_key]  # a question ends it
+    fixes += [_of_hparams(error)]
     fixes += [FIX] if unfit_checkpoint(error) else []
     fixes += [fix_of_text(error), loaded_checkpoint(error) or loaded_state(error)]
     fixes += [empty_data(error)]
@@ -163,18 +163,21 @@ def _of_samples(error: BaseException) -> str:
     )
 
 
-def _of_relative_path(error: BaseException) -> str:
-    """Where a file that is not there was looked for."""
+def _of_absent_file(error: BaseException) -> str:
+    """What is meant by a file that is not there, or where it was looked for."""
     if not isinstance(error, FileNotFoundError) or error.filename2 is not None:
         return ""
     # torch makes the error of a data worker anew, of its text alone.
     in_worker = _NOT_THERE.search(said_by(error)) if error.filename is None else None
     path = in_worker["path"] if in_worker else error.filename
-    if not isinstance(path, str) or not path or Path(path).is_absolute():
+    if not isinstance(path, str) or not path:
         return ""
+    meant = meant_path(path, Path.cwd())
+    if Path(path).is_absolute():
+        return meant
     if path.startswith("~"):
         return f"nothing replaces ~ here: os.path.expanduser({path!r}), or the whole path"
-    return f"a relative path begins in {Path.cwd()}: write the whole path"
+    return f"a relative path begins in {Path.cwd()}: {meant or 'write the whole path'}"
 
 
 def _of_checkpoint(error: BaseException) -> str:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.config.load import load
 from hpc_train.config.read import read_text
 from hpc_train.errors import ConfigError
+from tests.config.files import write
 
 MODEL = "model:\n  class_path: a.Net\n  init_args:\n    lr: 0.1\n    width: 3\n"
 TRAINER = (
@@ -118,3 +120,101 @@ def test_braces_of_a_file_name_and_a_dash_without_its_space(text: str, hint: str
 )
 def test_what_reads_well_stays(text: str) -> None:
     read_text(text, Path("cfg.yaml"))
+
+
+NET = "name: x\nglobal_batch_size: 32\nmodel:\n  class_path: nets.Net\n"
+DATA = "data:\n  class_path: nets.Data\n"
+ITEM = "trainer:\n  callbacks:\n    - class_path: a.B\n      init_args:\n"
+WITH = ", with the lines below it"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "hint"),
+    [
+        (
+            "trainer:\nmax_epochs: 3\n  accelerator: cpu\n",
+            3,
+            "max_epochs to the column of accelerator (3): it belongs below trainer: in line 1",
+        ),
+        (
+            "trainer:  # c\n# d\nmax_epochs: 3\n\nprecision: 32\n    callbacks: []\n",
+            6,
+            "max_epochs and precision to the column of callbacks (5): they belong below trainer:",
+        ),
+        (
+            "model:\nclass_path: nets.Net\n  init_args:\n    width: 3\n",
+            3,
+            "class_path to the column of init_args (3): it belongs below model: in line 1",
+        ),
+        (
+            "slurm:\ntime: '1:00:00'\n  partition: gpu\n",
+            3,
+            "time to the column of partition (3): it belongs below slurm: in line 1",
+        ),
+        (
+            "model:\n  class_path: nets.Net\n  init_args:\n  width: 3\n    lr: 0.1\n",
+            5,
+            "width to the column of lr (5): it belongs below init_args: in line 3",
+        ),
+        (
+            f"{ITEM}      monitor: x\n        patience: 3\n",
+            6,
+            "monitor to the column of patience (9): it belongs below init_args: in line 4",
+        ),
+    ],
+)
+def test_a_key_in_the_column_of_its_empty_parent_is_to_be_indented(
+    text: str, line: int, hint: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_text(text, Path("cfg.yaml"))
+    assert caught.value.message.startswith(f"cfg.yaml:{line}:")
+    assert caught.value.hint.startswith(f"indent {hint}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "trainer:\nname: x\n  accelerator: cpu\n",
+        "trainer:\n  max_epochs: 3\n   accelerator: cpu\n",
+        "trainer:\n  callbacks:\n  max_epochs: 3\n    accelerator: cpu\n",
+    ],
+)
+def test_a_key_that_may_stand_where_it_does_is_not_to_be_indented(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_text(text, Path("cfg.yaml"))
+    assert "indent" not in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (
+            f"{NET}{DATA}trainer:\nmax_epochs: 3\naccelerator: cpu\n",
+            "indent max_epochs and accelerator: they belong below trainer: in line 7",
+        ),
+        (
+            f"name: x\nglobal_batch_size: 32\nmodel:\nclass_path: nets.Net\n{DATA}",
+            "indent class_path: it belongs below model: in line 3",
+        ),
+        (
+            f"{NET}data:\n\nclass_path: nets.Data\ninit_args:\n  path: a\nseed: 3\n",
+            f"indent class_path and init_args{WITH}: they belong below data: in line 5",
+        ),
+        (
+            f"{NET}{DATA}trainer:\n  accelerator: cpu\nmax_epochs: 3\n",
+            "write below trainer: max_epochs: 3",
+        ),
+        (
+            "name: x\nmodel:\nclass_path: nets.Net\ndata:\nclass_path: nets.Data\n",
+            "indent each below the key of its object: model or data",
+        ),
+    ],
+)
+def test_keys_at_the_margin_below_an_empty_section_are_told_once(
+    tmp_path: Path, text: str, hint: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(write(tmp_path, text))
+    assert caught.value.hint == hint
+    assert str(caught.value).count("is no key of hpc-train") <= 1

@@ -81,6 +81,28 @@ def test_a_folder_that_may_not_be_looked_into_is_not_told_as_absent(monkeypatch)
     assert notes(root="/there/is/none") == []
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("data/trian.npz", ["data/train.npz"]),
+        ("daata/train.npz", ["data/train.npz"]),
+        ("data/vall.npz", ["data/val.npz"]),
+        ("data/train3.npz", []),
+        ("data/labels.npz", []),
+        ("other/train.npz", []),
+    ],
+)
+def test_a_whole_path_that_is_not_here_is_told_with_the_file_that_is_meant(
+    tmp_path: Path, typed: str, meant: list[str]
+) -> None:
+    (tmp_path / "data").mkdir()
+    for name in ("train.npz", "val.npz"):
+        (tmp_path / "data" / name).touch()
+    (said,) = notes(train_file=str(tmp_path / typed))
+    fix = "".join(f"did you mean '{tmp_path / it}'?" for it in meant) or SEE
+    assert said.endswith(f"which is not on this machine: {fix}")
+
+
 def test_a_path_in_an_object_within_the_model_is_noted() -> None:
     inner = {"class_path": "m.Set", "init_args": {"root": "/Users/me/x"}}
     (said,) = notes({"class_path": "m.Net", "init_args": {"set": inner}})

@@ -51,6 +51,13 @@ WHOLE = "put it there, or write the whole path"
         ("data.init_args.path", "../none/imgs", WHOLE),
         ("data.init_args.path", "data/imgs", WHOLE),
         ("data.init_args.path", "data/trian.pt", "did you mean 'data/train.pt'?"),
+        ("data.init_args.path", "daata/train.pt", "did you mean 'data/train.pt'?"),
+        ("data.init_args.path", "daata/trian.pt", "did you mean 'data/train.pt'?"),
+        ("data.init_args.path", "Data/Train.pt", "did you mean 'data/train.pt'?"),
+        ("data.init_args.path", "train.pt", "did you mean 'data/train.pt'?"),
+        ("data.init_args.path", "daata/other.pt", WHOLE),
+        ("data.init_args.path", "data/train2.pt", WHOLE),
+        ("data.init_args.path", "data/train_1.pt", WHOLE),
         ("model.init_args.weights_path", "w.ckpt", WHOLE),
     ],
 )
@@ -111,6 +118,25 @@ def test_of_a_module_that_may_make_it_nothing_is_said(
     assert (
         notes(tmp_path, monkeypatch, "data.init_args.root=data", f"def made():\n    {more}\n") == []
     )
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "if not Path(path).exists(): raise FileNotFoundError(path)",
+        "if not os.path.isfile(path):\n        raise ValueError('write another path')",
+        "assert os.path.exists(path), 'download it first'",
+    ],
+)
+def test_a_module_that_only_refuses_a_path_makes_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    write(tmp_path, "", "data/train.pt")
+    text = f"def checked(path):\n    {more}\n"
+    (told,) = notes(tmp_path, monkeypatch, "data.init_args.path=data/trian.pt", text)
+    assert told.endswith("did you mean 'data/train.pt'?")
+    made = f"{text}    torch.save(1, path)\n"
+    assert notes(tmp_path, monkeypatch, "data.init_args.path=data/trian.pt", made) == []
 
 
 @pytest.mark.parametrize(

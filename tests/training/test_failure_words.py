@@ -292,6 +292,46 @@ def test_a_relative_path_is_told_of_a_data_worker_too(workers: int) -> None:
     assert fix_of(caught.value) == f"a relative path begins in {Path.cwd()}: write the whole path"
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("data/trian.npz", "data/train.npz"),
+        ("daata/train.npz", "data/train.npz"),
+        ("train.npz", "data/train.npz"),
+        ("data/img_8.png", ""),
+        ("data/labels.npz", ""),
+    ],
+)
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_file_that_is_not_there_is_told_with_the_one_that_is_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, meant: str, workers: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    for name in ("train.npz", "img_7.png"):
+        (tmp_path / "data" / name).touch()
+    with pytest.raises(FileNotFoundError) as caught:
+        list(torch.utils.data.DataLoader(OpensOne(typed), num_workers=workers))
+    fix = f"did you mean {meant!r}?" if meant else "write the whole path"
+    began = f"a relative path begins in {tmp_path}: {fix}"
+    assert fix_of(caught.value) == began
+    of_key = "the path comes from data.init_args.path"
+    both = [of_key, began] if meant else [began, of_key]
+    assert fix_of(caught.value, texts={"data.init_args.path": typed}) == "; ".join(both)
+    if typed != "train.npz":
+        with pytest.raises(FileNotFoundError) as caught:
+            (tmp_path / typed).read_bytes()
+        assert fix_of(caught.value) == (f"did you mean '{tmp_path / meant}'?" if meant else "")
+
+
+class OpensOne(OpensImages):
+    def __init__(self, file: str) -> None:
+        self.file = file
+
+    def __getitem__(self, index: int) -> Any:
+        return Path(self.file).read_bytes()
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_the_best_checkpoint_of_nothing_is_told_with_what_to_write(tmp_path: Path) -> None:
     one = pl.Trainer(accelerator="cpu", logger=False, default_root_dir=tmp_path)
