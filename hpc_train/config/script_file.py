@@ -110,7 +110,6 @@ def check_script(
             _check_submits(tree, config, origins)
             _check_places(tree, config, origins)
             _check_ranks(tree, config, workdir, search_path, origins)
-            _check_sessions(tree, config, workdir, search_path, origins)
             _check_old(tree, config, origins)
             _check_calls(tree, config, [str((workdir / written).parent), *search_path], origins)
             _check_command(tree, config, workdir, origins)
@@ -246,19 +245,13 @@ def _check_places(tree: ast.Module, config: Config, origins: Origins) -> None:
 def _check_ranks(
     tree: ast.Module, config: Config, workdir: Path, search_path: Sequence[str], origins: Origins
 ) -> None:
-    """Refuse ranks that would all do the same, each by itself."""
+    """Refuse ranks that would all do the same, each by itself, and a Session that keeps nothing."""
+    from hpc_train.config.session_calls import unrestored
+
     apart = ranks_apart(tree, config, workdir, search_path)
     if apart is not None and apart.is_sure:
         said = f": {config.script.path}:{apart.line} {apart.said}"
         raise origins.error("script.path", said, apart.hint)
-
-
-def _check_sessions(
-    tree: ast.Module, config: Config, workdir: Path, search_path: Sequence[str], origins: Origins
-) -> None:
-    """Refuse a Session that nothing is kept by."""
-    from hpc_train.config.session_calls import unrestored
-
     file, path, _ = _run_by(config, workdir, search_path)
     if lacking := unrestored(tree, file, path):
         line, said, hint = lacking
