@@ -347,6 +347,8 @@ def _without_an_end(state: RunState, view: SchedulerView, *, begun: bool, on_slu
     if state in UNEXPLAINED and view.last_words:
         when = "without a word of its supervisor" if begun else "before its training began"
         when += f", {SHELL_ENDED}" if view.untrained else ""
+        if any(it.startswith("hpc-train: error: ") for it in view.last_words):
+            when = "before its training was over" if begun else when
         return f"the job ended {when}: {'; '.join(view.last_words[-2:])}"
     if state is RunState.LOST:
         if view.reason:

@@ -54,6 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
 def run_to_exit_code(find: Callable[[], RunDir]) -> int:
     """Supervise in this job's batch step; an error becomes two lines and its exit code."""
     survive_lost_output()
+    run: RunDir | None = None
     try:
         run = find()
         # Here Slurm's commands know their cluster; to find one by its name they would have to reach
@@ -65,10 +66,12 @@ def run_to_exit_code(find: Callable[[], RunDir]) -> int:
     except OSError as error:
         if error.errno not in DISK_TROUBLE:
             raise
+        # What fails as a file is closed or synced names none.
+        place = error.filename or (run.path if run else "runs_dir of the config")
         return _told(
             HpcTrainError(
-                f"the run directory cannot be written: {error.strerror} ({error.filename})",
-                "make room there, and then hpc-train resume RUN",
+                f"the run directory cannot be written: {error.strerror} ({place})",
+                f"make room there, and then hpc-train resume {run.run_id if run else 'RUN'}",
             )
         )
 

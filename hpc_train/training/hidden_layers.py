@@ -1,14 +1,19 @@
-"""Layers in a plain list, tuple or dict, where torch sees none of their parameters."""
+"""An optimizer that gets no parameters: layers in a plain list, tuple or dict, or all frozen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from hpc_train.training.frame_text import shown_file
 from hpc_train.training.layers import frames_of, owners
 from hpc_train.training.unset_attributes import set_in
+from hpc_train.training.users_method import lines_of
 
 _EMPTY = "optimizer got an empty parameter list"
+_FREEZES = re.compile(r"requires_grad_?\s*(?:=|\()\s*False")
 _HOLDERS = {"dict": ("ModuleDict", "ParameterDict"), "list": ("ModuleList", "ParameterList")}
 
 
@@ -18,7 +23,26 @@ def hidden_layers(error: BaseException) -> str:
         return ""
     bare = [it for it in owners(frames_of(error)) if next(iter(it.parameters()), None) is None]
     told = [it for owner in bare for it in _hidden(owner)]
-    return "; ".join(dict.fromkeys(told))
+    return "; ".join(dict.fromkeys(told)) or _frozen(owners(frames_of(error)))
+
+
+def _frozen(models: Iterable[Any]) -> str:
+    """That a filter of what is not frozen lets nothing through, and what to write."""
+    for model in models:
+        parameters = list(model.parameters())
+        if not parameters or any(it.requires_grad for it in parameters):
+            continue
+        kind = type(model)
+        lines, first = lines_of(kind)
+        found = [first + at for at, line in enumerate(lines) if _FREEZES.search(line)]
+        where = f" ({shown_file(inspect.getfile(kind))}:{found[-1]})" if found else ""
+        children = model.named_children()  # a head comes last, as a rule
+        last = [name for name, it in children if next(it.parameters(), None) is not None]
+        behind = " behind that line" if found else ""
+        write = f"self.{last[-1]}.requires_grad_(True){behind}, if that is to learn"
+        frozen = f"all {len(parameters)} parameters of {kind.__name__} are frozen{where}"
+        return f"{frozen}: write {write}" if last else frozen
+    return ""
 
 
 def _hidden(owner: Any) -> Iterator[str]:

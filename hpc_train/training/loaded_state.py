@@ -18,6 +18,7 @@ _METHOD = "load_state_dict"
 _UNFIT = "in loading state_dict for"
 _SHAPES = re.compile(r"size mismatch for |While copying the parameter")
 _HELD_IN = ("state_dict", "model_state_dict", "model", "net", "weights")  # as checkpoints call it
+_MOST_NAMES = 4
 _LIGHTNINGS = "pytorch-lightning_version"
 _ARGUMENTS = "hyper_parameters"  # LightningModule.CHECKPOINT_HYPER_PARAMS_KEY
 
@@ -55,7 +56,7 @@ def loaded_state(error: BaseException) -> str:
     given = ast.unparse(loading.call.args[0])
     key = next((it for it in _HELD_IN if _holds_weights(loading.given.get(it))), "")
     if not key:
-        return _of_prefix(loading, loading.given, given)
+        return _of_prefix(loading, loading.given, given) or _of_more(loading, given)
     said = f"that is a whole checkpoint, which has the weights under {key!r}: write "
     inner = f"{given}[{key!r}]"
     if other := _of_prefix(loading, loading.given[key], inner):
@@ -127,6 +128,19 @@ def _of_prefix(loading: _Loading, given: Mapping[str, Any], written: str) -> str
     inner = f"{of}.{prefix.removesuffix('.')}"
     said = f"its names are those of {inner}: write "
     return f"{said}{loading.written(written, inner)}" if "." not in prefix[:-1] else ""
+
+
+def _of_more(loading: _Loading, written: str) -> str:
+    """The call that passes over names that the module lacks, where it has all others."""
+    more = [it for it in loading.given if it not in loading.wanted]
+    names = {it.arg for it in loading.call.keywords}
+    has_strict = len(loading.call.args) > 1 or "strict" in names
+    if not loading.wanted or not loading.wanted <= set(loading.given) or not more or has_strict:
+        return ""
+    shown = ", ".join(more[:_MOST_NAMES]) + (" ..." if len(more) > _MOST_NAMES else "")
+    all_others = f"it has all that {ast.unparse(loading.of)} has"
+    write = f"{loading.written(written).removesuffix(')')}, strict=False)"
+    return f"{all_others}, and {shown} more: write {write}, which passes over the rest"
 
 
 def _added(names: set[str] | frozenset[str], to: set[str] | frozenset[str]) -> str:

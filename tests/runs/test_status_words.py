@@ -86,6 +86,8 @@ def test_an_end_that_slurm_has_told_once_stays_the_last_that_is_known(before: li
     assert not told(SILENT, *before, kept, going).state.ended
 
 
+FULL = "hpc-train: error: the run directory cannot be written: No space left on device (/x)"
+MAKE_ROOM = "fix: make room there, and then hpc-train resume 20260101-000000-aaaa"
 WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be activated")
 
 
@@ -106,6 +108,11 @@ WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be a
             SchedulerView(RunState.FAILED, "NodeFail", last_words=WORDS[2:]),
             [SUBMITTED, STARTED],
             f"the job ended without a word of its supervisor: {WORDS[2]}",
+        ),
+        (  # its supervisor itself has said what it could not write down
+            SchedulerView(RunState.FAILED, "NonZeroExitCode", last_words=(FULL, MAKE_ROOM)),
+            [SUBMITTED, STARTED],
+            f"the job ended before its training was over: {FULL}; {MAKE_ROOM}",
         ),
         (
             SchedulerView(RunState.FAILED, "NonZeroExitCode"),

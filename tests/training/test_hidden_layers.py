@@ -73,7 +73,14 @@ class Filters(Hides):
 
 
 def test_a_list_of_layers_that_torch_sees_is_not_told(tmp_path: Path) -> None:
-    assert not fit(tmp_path, Filters()).fix
+    assert "plain list" not in fit(tmp_path, Filters()).fix
+
+
+def test_a_filter_that_lets_none_through_is_told_with_what_froze_them(tmp_path: Path) -> None:
+    line = Filters.__init__.__code__.co_firstlineno + 2
+    frozen = f"all 2 parameters of Filters are frozen (tests/training/test_hidden_layers.py:{line})"
+    write = "write self.layer.requires_grad_(True) behind that line, if that is to learn"
+    assert fit(tmp_path, Filters()).fix == f"{frozen}: {write}"
 
 
 def test_of_a_module_in_the_model_its_whole_name_is_told(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_names_that_differ_in_their_beginning_are_told_with_what_to_write(
     [
         lambda: Net(5).load_state_dict(STATE),
         lambda: TWO.load_state_dict(STATE),
-        lambda: NET.load_state_dict(TWO.state_dict()),
+        lambda: NET.load_state_dict(TWO.state_dict(), strict=True),  # so it is meant
         lambda: PLAIN.load_state_dict(STATE),
         lambda: NET.load_state_dict({}),
         lambda: NET.load_state_dict({"a": torch.zeros(1)}),
@@ -138,3 +138,14 @@ def test_names_that_differ_in_their_beginning_are_told_with_what_to_write(
 )
 def test_what_differs_otherwise_is_left_as_torch_says_it(call: Callable[[], Any]) -> None:
     assert not told(call)
+
+
+def test_names_that_the_module_lacks_are_passed_over_where_it_has_all_others() -> None:
+    assert told(lambda: NET.load_state_dict(TWO.state_dict())) == (
+        "it has all that NET has, and head.weight, head.bias more: write"
+        " NET.load_state_dict(TWO.state_dict(), strict=False), which passes over the rest"
+    )
+    many = {**STATE, **{f"old.{number}": torch.ones(1) for number in range(9)}}
+    assert "and old.0, old.1, old.2, old.3 ... more: write" in told(
+        lambda: NET.load_state_dict(many)
+    )
