@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.absent_checkpoints import notes_on_checkpoints
+from hpc_train.config.by_hand import unstepped_by_hand
 from hpc_train.config.class_kind import Located, locate
 from hpc_train.config.classes import parameters_of
 from hpc_train.config.data_paths import notes_on_paths
@@ -191,6 +192,12 @@ def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -
         says += f" training_step (line {step}) steps no optimizer, so that nothing is learned"
         by_hand = "opt = self.optimizers(); opt.zero_grad(); self.manual_backward(loss); opt.step()"
         yield f"{says}: leave that line out, or write {by_hand}"
+    if never := unstepped_by_hand(definition):
+        off, line, names = never
+        says = f"{class_path} sets automatic_optimization = False (line {off}), takes its optimizer"
+        says += f"{'s' * (len(names) > 1)} (line {line}) and steps none, so that nothing is learned"
+        write = " and ".join(f"{it}.step()" for it in names)
+        yield f"{says}: write {write}, behind its manual_backward"
     line, key = misnamed_schedule(definition)
     if line:
         says = f"{class_path} returns {key!r} beside 'optimizer' (line {line})"

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 from hpc_train.config.assigned_properties import assigned_property
 from hpc_train.config.bare_methods import bare_methods
+from hpc_train.config.by_hand import clipped_by_hand
 from hpc_train.config.class_kind import (
+    Located,
     lightning_package,
     locate,
     method_of,
@@ -32,6 +34,7 @@ from hpc_train.config.sure_hooks import wrong_hooks
 from hpc_train.config.sure_losses import detached_loss
 from hpc_train.config.sure_samplers import wrong_sampler
 from hpc_train.config.sure_steps import wrong_step
+from hpc_train.config.swapped_log import swapped_log
 from hpc_train.config.uncalled_classes import uncalled_class
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
@@ -137,6 +140,23 @@ def _check_steps(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> 
     said, hint = uncalled_class(class_path, path)
     if said:
         raise loaded.origins.error("model.class_path", f": {said}", hint)
+    _check_lines(class_path, found, loaded, path)
+
+
+def _check_lines(
+    class_path: str, found: Located, loaded: LoadedConfig, path: Sequence[str]
+) -> None:
+    """Refuse single lines of the model that surely fail, or do nothing."""
+    assert isinstance(found.definition, ast.ClassDef)
+    if clipped := clipped_by_hand(found.definition, loaded.config.trainer):
+        name, line, hint = clipped
+        off = f"sets automatic_optimization = False ({place_of(found, line, path)})"
+        said = f"is nothing that Lightning does where {class_path} {off}"
+        raise loaded.origins.error(f"trainer.{name}", said, hint)
+    if swapped := swapped_log(found.definition):
+        line, said, hint = swapped
+        message = f": {class_path} {said} ({place_of(found, line, path)})"
+        raise loaded.origins.error("model.class_path", message, hint)
     for line, said, hint in bare_methods(found.definition):
         message = f": {class_path} {said} ({place_of(found, line, path)})"
         raise loaded.origins.error("model.class_path", message, hint)
