@@ -235,14 +235,17 @@ def _what_it_does(status: RunStatus, who: str) -> str:
 
 def _follow(run: api.Run, logs: _Logs, attempt: int | None) -> Iterator[str]:
     """New text as it comes, to the end of the run or of the one attempt."""
-    waiting, told = False, ""
+    waiting, shown, told = False, False, ""
     statuses = run.follow()
     next_status = 0.0
     ended = False
     while True:
         texts = list(logs.news(ended=ended))
         yield from texts
+        shown = shown or bool(texts)
         if ended and not texts:
+            if not shown and logs.files() and logs.last != 0:
+                click.echo(_nothing_yet(run, logs.who, attempt), err=True)
             return
         if not waiting and not logs.files():
             waiting = True

@@ -11,7 +11,8 @@ from typing import Any
 from hpc_train.config.class_kind import Located, derives_from, locate
 from hpc_train.config.refusal_hints import hint_of
 from hpc_train.config.refused_values import refusal_of
-from hpc_train.config.specs import CLASS_PATH
+from hpc_train.config.specs import CLASS_PATH, TARGET
+from hpc_train.config.whole_forms import flow
 from hpc_train.config.words import did_you_mean, is_number, meant_number, split_words, with_commas
 from hpc_train.errors import ConfigError
 
@@ -73,6 +74,10 @@ def check_values(
         annotation = _OPTIONAL.sub(r"\1\2", written)
         if value is not None and (form := _FORM.match(written)):
             _check_form(class_path, name, value, form)
+            if form[1] == "Module" and not {CLASS_PATH, TARGET} & {*value}:
+                made = f"{{class_path: {_module_for(value, found)}, init_args: {flow(value)}}}"
+                message = f"is {flow(value)}, and {class_path} takes {written}"
+                raise ArgumentError(message, f"write {name}: {made}", name)
         _check_members(class_path, name, value, written, found, search_path)
         may_be_null = annotation != written or name not in required
         if annotation not in _PLAIN_TYPES or (value is None and may_be_null):
@@ -154,6 +159,20 @@ def _check_form(class_path: str, name: str, value: Any, form: re.Match[str]) -> 
                 numbers = with_commas(value)
                 raise ArgumentError(message, f"write numbers, with commas: {numbers}", name)
             raise ArgumentError(message, f"{fix.format(item)} for {item!r}", name)
+
+
+def _module_for(arguments: Mapping[str, Any], found: Located) -> str:
+    """The one module of torch's in the same file that takes these; CLASS where none is sure."""
+    definitions = found.names.definitions if found.names else {}
+    fitting = [
+        name
+        for name, it in definitions.items()
+        if isinstance(it, ast.ClassDef)
+        and name != found.name
+        and any(ast.unparse(base).rpartition(".")[2] == "Module" for base in it.bases)
+        and _arguments_of(it).issuperset(arguments)
+    ]
+    return f"{found.module}.{fitting[0]}" if len(fitting) == 1 else "CLASS"
 
 
 def _check_members(

@@ -220,6 +220,8 @@ def test_a_log_that_is_empty_yet_is_told_with_what_to_wait_for(
     assert (said.code, said.out) == (0, "")
     ends = f"hpc-train status {run.run_id} says how it ended"
     assert said.err == f"{who} {written} in attempt {number}; {ends}\n"
+    followed = hpc("logs", "digits", *options, "-f")
+    assert (followed.code, followed.out, followed.err) == (0, "", said.err)
 
 
 def test_no_line_at_all_was_asked_for(hpc, slurm, make_run) -> None:
