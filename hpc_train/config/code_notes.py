@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.absent_checkpoints import notes_on_checkpoints
-from hpc_train.config.by_hand import unstepped_by_hand
 from hpc_train.config.class_kind import Located, locate
 from hpc_train.config.classes import parameters_of
 from hpc_train.config.data_paths import notes_on_paths
@@ -26,6 +25,7 @@ from hpc_train.config.load import LoadedConfig
 from hpc_train.config.loader_numbers import loader_notes
 from hpc_train.config.logs_in_predict import INSTEAD, logs_in_predict
 from hpc_train.config.made_folders import notes_on_made_folders
+from hpc_train.config.manual_optimization import unstepped_by_hand
 from hpc_train.config.method_signatures import (
     PLATEAU_FORM,
     manual_without_step,

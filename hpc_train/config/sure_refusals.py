@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from hpc_train.config.assigned_properties import assigned_property
 from hpc_train.config.bare_methods import bare_methods
-from hpc_train.config.by_hand import clipped_by_hand
 from hpc_train.config.class_kind import (
     Located,
     lightning_package,
@@ -23,6 +22,7 @@ from hpc_train.config.hook_notes import REFUSED
 from hpc_train.config.late_loaders import early_hook, late_loader
 from hpc_train.config.lengthless_sets import without_length
 from hpc_train.config.load import LoadedConfig
+from hpc_train.config.manual_optimization import clipped_by_hand
 from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, without_loader
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_backward import FIX, own_backward

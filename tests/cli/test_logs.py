@@ -173,7 +173,8 @@ def test_following_an_attempt_that_is_starting_says_so_once(
     lines = [line for line in said.err.splitlines() if not line.startswith("waiting for /")]
     who = {"--rank": "rank 1 has written nothing", "--all": "no rank has written anything"}
     does = who.get("".join(options[:1]), "rank 0 has written nothing")
-    assert lines == [f"attempt {number} is starting, and {does} yet"]
+    ends = f"{does} in attempt {number}; hpc-train status {run.run_id} says how it ended"
+    assert lines == [f"attempt {number} is starting, and {does} yet", *[ends] * there]
 
 
 def test_following_an_attempt_that_has_written_says_nothing_more(hpc, slurm, make_run) -> None:
