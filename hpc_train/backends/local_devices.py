@@ -27,7 +27,7 @@ def check_place(plan: Plan, environ: Mapping[str, str]) -> None:
         check_gpus_here(plan)
     elif not plan.hosts:  # over ssh no step is started
         Allocation.from_env(environ, plan.shape)
-        check_own_job(environ, plan)
+        check_own_job(environ, plan, is_rendered=False)
 
 
 def check_gpus_here(plan: Plan, dev: Path = Path("/dev")) -> None:

@@ -16,13 +16,20 @@ from hpc_train.slurm.own_step import is_batch_script, refuse_within_step
 from hpc_train.slurm.partitions import any_gpus
 
 
-def check_own_job(environ: Mapping[str, str], plan: Plan, proc: Path = Path("/proc")) -> None:
+def check_own_job(
+    environ: Mapping[str, str],
+    plan: Plan,
+    proc: Path = Path("/proc"),
+    *,
+    is_rendered: bool = True,
+) -> None:
     """Refuse a job with fewer nodes, CPUs or GPUs than the ranks need, and a step that has them.
 
     Not so with --overcommit, and in a heterogeneous job, whose components differ.
 
     Args:
         proc: Where the processes are, which tell a batch script from an salloc.
+        is_rendered: A batch script is one that `hpc-train render` wrote, with options of its own.
 
     Raises:
         CheckError: with what to ask Slurm for; see `refuse_within_step`, too.
@@ -33,23 +40,29 @@ def check_own_job(environ: Mapping[str, str], plan: Plan, proc: Path = Path("/pr
     job, shape, cpus = environ["SLURM_JOB_ID"], plan.shape, plan.slurm.cpus_per_rank or 1
     ranks, is_batch = shape.ranks_per_node, is_batch_script(job, proc)
     there = list(_cpus_per_node(environ.get("SLURM_JOB_CPUS_PER_NODE", "")))
-    if is_batch and there and len(there) < shape.nodes:
-        few = f"the plan wants {shape.nodes} nodes and job {job} has {len(there)}"
-        raise CheckError(few, _sbatch_again("--nodes", f"--nodes {len(there)}"))
-    asked = f"salloc --nodes={shape.nodes} --ntasks-per-node={ranks}"
+    asked = f"--nodes={shape.nodes} --ntasks-per-node={ranks}"
     asked += f" --cpus-per-task={cpus}" if cpus > 1 else ""
     asked += f" --gres=gpu:{shape.gpus_per_node}" if plan.insists_on_gpus else ""
-    fix = f"{asked}, with your partition and time; or hpc-train submit, which asks by itself"
+    fix = f"salloc {asked}, with your partition and time; or hpc-train submit, which asks by itself"
+    if is_batch:
+        fix = f"ask sbatch for {asked}, by options or by #SBATCH lines of the script; or"
+        fix += " hpc-train submit, which asks by itself"
+    has_own = is_batch and is_rendered
+    if is_batch and there and len(there) < shape.nodes:
+        few = f"the plan wants {shape.nodes} nodes and job {job} has {len(there)}"
+        again = _sbatch_again("--nodes", f"--nodes {len(there)}")
+        raise CheckError(few, again if has_own else fix)
     room = sum(count >= ranks * cpus for count in there)
     if there and room < shape.nodes and "SLURM_OVERCOMMIT" not in environ:
-        has = f"job {job} has {environ['SLURM_JOB_CPUS_PER_NODE']} a node"
-        if is_batch:
+        counts = dict.fromkeys(map(str, there))
+        has = f"job {job} has {' and '.join(counts)} a node"
+        if has_own:
             fewer = sorted(there, reverse=True)[shape.nodes - 1] // cpus
             smaller = f"--gpus {fewer}" if fewer else ""
             fix = _sbatch_again(_too_small(environ, plan, cpus), smaller)
         raise CheckError(f"{ranks} ranks a node need {ranks * cpus} CPUs, and {has}", fix)
     if plan.insists_on_gpus:
-        _check_gpus(job, shape.gpus_per_node, _sbatch_again("--gres", "") if is_batch else fix)
+        _check_gpus(job, shape.gpus_per_node, _sbatch_again("--gres", "") if has_own else fix)
 
 
 def _sbatch_again(without: str, smaller: str) -> str:

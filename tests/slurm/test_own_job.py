@@ -26,6 +26,7 @@ def looked(
     *,
     cpus: int | None = None,
     processes: Path = Path("/proc"),
+    is_rendered: bool = True,
     **environ: str,
 ) -> None:
     slurm = {"nodes": 2, "gpus_per_node": 4, "cpus_per_gpu": cpus}
@@ -35,7 +36,7 @@ def looked(
         python="python",
         for_script=True,
     )
-    check_own_job({"SLURM_JOB_ID": "7", **environ}, made, processes)
+    check_own_job({"SLURM_JOB_ID": "7", **environ}, made, processes, is_rendered=is_rendered)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,8 @@ def test_a_job_that_may_have_room_is_not_refused(cpus: int | None, environ: dict
 def test_a_job_with_too_few_cpus_is_refused(
     cpus: int | None, there: str, needed: int, fix: str
 ) -> None:
-    said = f"4 ranks a node need {needed} CPUs, and job 7 has {there} a node"
+    has = {"4,3": "4 and 3"}.get(there, there[0])
+    said = f"4 ranks a node need {needed} CPUs, and job 7 has {has} a node"
     with pytest.raises(CheckError) as caught:
         looked(cpus=cpus, SLURM_JOB_CPUS_PER_NODE=there)
     assert caught.value.message == said
@@ -77,13 +79,13 @@ def test_a_job_with_too_few_cpus_is_refused(
         (
             "1(x2)",
             {"SLURM_NTASKS_PER_NODE": "1"},
-            "4 ranks a node need 8 CPUs, and job 7 has 1(x2) a node",
+            "4 ranks a node need 8 CPUs, and job 7 has 1 a node",
             "sbatch it without --ntasks-per-node, as it has its own",
         ),
         (
             "4(x2)",
             {"SLURM_NTASKS_PER_NODE": "2", "SLURM_CPUS_PER_TASK": "2"},
-            "4 ranks a node need 8 CPUs, and job 7 has 4(x2) a node",
+            "4 ranks a node need 8 CPUs, and job 7 has 4 a node",
             "as it has its own, or render it anew for less: hpc-train render CFG --gpus 2",
         ),
         ("4,2", {"SLURM_NTASKS_PER_NODE": "4", "SLURM_NTASKS": "2"}, "8 CPUs", "without --ntasks,"),
@@ -105,6 +107,27 @@ def test_a_rendered_script_with_too_little_is_told_which_option_of_sbatch_to_lea
         looked(cpus=2, processes=batch, SLURM_JOB_CPUS_PER_NODE=there, **environ)
     assert said in caught.value.message
     assert fix in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("cpus", "there", "asked"),
+    [
+        (None, "1(x2)", "--nodes=2 --ntasks-per-node=4"),
+        (2, "1(x2)", "--nodes=2 --ntasks-per-node=4 --cpus-per-task=2"),
+        (None, "4", "--nodes=2 --ntasks-per-node=4"),
+    ],
+)
+def test_a_batch_script_of_ones_own_is_told_what_to_ask_sbatch_for(
+    tmp_path: Path, cpus: int | None, there: str, asked: str
+) -> None:
+    """As `sbatch --wrap "hpc-train run cfg.yaml"`: it has no options that a render wrote."""
+    batch = proc(tmp_path, "[7.batch]")
+    with pytest.raises(CheckError) as caught:
+        looked(cpus=cpus, processes=batch, is_rendered=False, SLURM_JOB_CPUS_PER_NODE=there)
+    assert caught.value.hint == (
+        f"ask sbatch for {asked}, by options or by #SBATCH lines of the script; or"
+        " hpc-train submit, which asks by itself"
+    )
 
 
 @pytest.fixture
