@@ -157,6 +157,25 @@ def cli_without_command(
     return None if is_open or _a_file_may_name_it(arguments, folder) else call.lineno
 
 
+def absent_cli_config(tree: ast.Module, arguments: Sequence[str], folder: Path) -> str:
+    """The file behind a `--config` of LightningCLI that is not there; empty where all are.
+
+    Args:
+        tree: The script.
+        arguments: Of the script, as they are typed.
+        folder: Where it is started.
+    """
+    if len(_cli_calls(tree, list(ast.walk(tree)))) != 1 or "chdir" in ast.unparse(tree):
+        return ""
+    for word, behind in itertools.zip_longest(arguments, arguments[1:], fillvalue=""):
+        name, equals, value = word.partition("=")
+        file = (value if equals else behind) if name == "--config" else ""
+        is_name = Path(file).suffix in _YAML and not re.search(r"[{}:\n]", file)
+        if is_name and not (folder / file).exists():
+            return file
+    return ""
+
+
 def _a_file_may_name_it(arguments: Sequence[str], folder: Path) -> bool:
     """Whether a `--config` that is typed without a command may have one."""
     for word, behind in itertools.zip_longest(arguments, arguments[1:], fillvalue=""):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hpc_train.config.gathered import tell_together
 from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.modules import FoundModule
-from hpc_train.config.near_files import near_scripts
+from hpc_train.config.near_files import near_files, near_scripts
 from hpc_train.config.origins import DEFAULT, Origins
 from hpc_train.config.own_modules import check_imports
 from hpc_train.config.read import Source
@@ -360,10 +360,14 @@ def _check_calls(
 
 
 def _check_command(tree: ast.Module, config: Config, workdir: Path, origins: Origins) -> None:
-    """Refuse LightningCLI without the command that it wants, unless a variable may name it."""
-    from hpc_train.config.script_calls import cli_without_command
+    """Refuse LightningCLI without its file, and without a command that no variable may name."""
+    from hpc_train.config.script_calls import absent_cli_config, cli_without_command
 
     arguments = [str(it) for it in config.script.args]
+    if absent := absent_cli_config(tree, arguments, workdir):
+        said = f": {config.script.path} is given --config {absent}, and there is no such file"
+        place = Path(absent) if workdir == Path.cwd() else workdir / absent
+        raise origins.error("script.args", said, near_files(place))
     line = cli_without_command(tree, arguments, workdir)
     if line is None or any("JSONARGPARSE" in it for it in (*os.environ, *config.env.variables)):
         return

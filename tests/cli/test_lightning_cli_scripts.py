@@ -56,13 +56,26 @@ def test_a_script_of_lightning_cli_is_told_how_it_starts(
 
 
 @pytest.mark.parametrize(
-    "config", ["fit: {model: {lr: 0.1}}", "subcommand: fit", "- a", "{", None], ids=str
+    "config", ["fit: {model: {lr: 0.1}}", "subcommand: fit", "- a", "{"], ids=str
 )
 def test_a_file_that_may_name_the_command_is_left_to_the_script(
-    hpc, project: Path, config: str | None
+    hpc, project: Path, config: str
 ) -> None:
     (project / "app.py").write_text(f"{HEAD}if __name__ == '__main__':\n    LightningCLI(Net)\n")
-    if config is not None:
-        (project / "c.yaml").write_text(f"{config}\n")
+    (project / "c.yaml").write_text(f"{config}\n")
     said = hpc("submit", "app.py", "--dry-run", "--", "--config", "c.yaml")
     assert "wants a command" not in said.err
+
+
+@pytest.mark.parametrize("words", ["fit --config {}", "fit --config={}", "--config {} fit"])
+def test_a_file_of_its_config_that_is_not_there_is_refused_with_the_near_one(
+    hpc, project: Path, words: str
+) -> None:
+    (project / "app.py").write_text(f"{HEAD}if __name__ == '__main__':\n    LightningCLI(Net)\n")
+    (project / "fits.yaml").write_text("model: {lr: 0.1}\n")
+    said = hpc("submit", "app.py", "--dry-run", "--", *words.format("fitss.yaml").split())
+    assert said.code == 3
+    assert "app.py is given --config fitss.yaml, and there is no such file" in said.err
+    assert "fix: did you mean 'fits.yaml'" in said.err
+    for taken in (words.format("fits.yaml").split(), ["fit", "--config", "{model: {lr: 0.1}}"]):
+        assert "no such file" not in hpc("submit", "app.py", "--dry-run", "--", *taken).err
