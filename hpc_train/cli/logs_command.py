@@ -16,10 +16,14 @@ from hpc_train.cli.common import complete_runs, print_notes, runs_dir_option, sh
 from hpc_train.cli.finding import newest_to_read, run_to_read
 from hpc_train.errors import HpcTrainError, RunFailedError, UsageError
 from hpc_train.plan.states import RunState
+from hpc_train.runs.events import read_events
+from hpc_train.runs.history import attempts_in
+from hpc_train.runs.history_text import shortened
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.status import SESSION, UNEXPLAINED, RunStatus
 
 POLL_S = 0.3
+MOST_OF_ERROR = 200  # characters
 OF_RANK = re.compile(r"rank-(\d+)\.log\Z")
 
 
@@ -73,13 +77,30 @@ def command(
         if not texts and lines != 0:
             click.echo(_nothing_yet(found, logs.who, attempt), err=True)
         click.echo("".join(texts), nl=False)
+        _tell_first(found, logs)
         return 0
     try:
         for text in _follow(found, logs, attempt):
             click.echo(text, nl=False)
+        _tell_first(found, logs)
     except KeyboardInterrupt:
         click.echo("left; the job goes on", err=True)
     return 0
+
+
+def _tell_first(run: api.Run, logs: _Logs) -> None:
+    """Say which rank failed first, where the log of one that lost its connection is shown."""
+    attempts = attempts_in(read_events(run.directory.events))
+    asked = [it for it in attempts if logs.attempt in (None, it.attempt)]
+    if logs.rank is None or logs.supervisor or not asked:
+        return
+    ended = asked[-1]
+    if ended.rank in (None, logs.rank) or not ended.error:
+        return
+    what = f"{shortened(ended.error, MOST_OF_ERROR)}{f', {ended.where}' if ended.where else ''}"
+    of = f" --attempt {ended.attempt}" if logs.attempt is not None else ""
+    line = f"hpc-train logs {shell_word(run.directory.run_id)} --rank {ended.rank}{of}"
+    click.echo(f"rank {ended.rank} failed first ({what}): {line}", err=True)
 
 
 @dataclass

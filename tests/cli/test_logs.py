@@ -225,6 +225,34 @@ def test_a_log_that_is_empty_yet_is_told_with_what_to_wait_for(
     assert (followed.code, followed.out, followed.err) == (0, "", said.err)
 
 
+FAILED = {"outcome": "user_error", "error": "KeyError: 'label'", "where": "nets.py:19"}
+
+
+@pytest.mark.parametrize("follow", [[], ["-f"]])
+@pytest.mark.parametrize(
+    ("first", "options", "typed"),
+    [
+        (1, [], "--rank 1"),
+        (1, ["--attempt", "0"], "--rank 1 --attempt 0"),
+        (3, ["--rank", "1"], "--rank 3"),
+        (0, [], ""),
+        (1, ["--rank", "1"], ""),
+        (1, ["--all"], ""),
+        (None, [], ""),
+    ],
+)
+def test_the_rank_that_failed_first_is_named_below_the_log_of_another(
+    hpc, make_run, first: int | None, options: list[str], typed: str, follow: list[str]
+) -> None:
+    run = make_run(["a\n", "b\n", "c\n", "d\n"], ranks=4, ended=False)
+    tell(run, EventKind.ATTEMPT_ENDED, attempt=0, rank=first, **FAILED)
+    end(run)
+    said = hpc("logs", "digits", *options, *follow)
+    told = f"rank {first} failed first (KeyError: 'label', nets.py:19): hpc-train logs {run.run_id}"
+    assert said.code == 0
+    assert said.err == (f"{told} {typed}\n" if typed else "")
+
+
 def test_no_line_at_all_was_asked_for(hpc, slurm, make_run) -> None:
     make_run(["text\n"], ended=False)
     slurm.says("7|RUNNING|None|N/A")
