@@ -14,6 +14,7 @@ from hpc_train.config.class_kind import Located, locate
 from hpc_train.config.classes import parameters_of
 from hpc_train.config.data_paths import notes_on_paths
 from hpc_train.config.default_types import texts_for_numbers
+from hpc_train.config.epoch_stepped import epoch_stepped
 from hpc_train.config.fixed_ranks import fixed_ranks
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
@@ -198,6 +199,9 @@ def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -
         says += f"{'s' * (len(names) > 1)} (line {line}) and steps none, so that nothing is learned"
         write = " and ".join(f"{it}.step()" for it in names)
         yield f"{says}: write {write}, behind its manual_backward"
+    if by_epoch := epoch_stepped(definition):
+        line, said, hint = by_epoch
+        yield f"{class_path} {said} (line {line}): {hint}"
     line, key = misnamed_schedule(definition)
     if line:
         says = f"{class_path} returns {key!r} beside 'optimizer' (line {line})"

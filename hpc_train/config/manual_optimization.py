@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hpc_train.config.method_signatures import is_of_lightning_alone, methods_of
+from hpc_train.config.schema import Config
 
 _OFF = "self.automatic_optimization = False"
 # By which something else may step them.
@@ -40,6 +41,21 @@ def clipped_by_hand(
     call = f"self.clip_gradients(opt, gradient_clip_val={value}{more})"
     left_out = "leave it out" + (", and gradient_clip_algorithm" if more else "")
     return "gradient_clip_val", line, f"{left_out}; write {call} in front of opt.step()"
+
+
+def split_by_hand(definition: ast.ClassDef, config: Config) -> tuple[int, str] | None:
+    """The line of such a model, and what to write, where a rank takes several micro batches a step.
+
+    "Automatic gradient accumulation is not supported for manual optimization", says Lightning.
+    """
+    micro, line = config.micro_batch_size, manual_line(definition)
+    a_rank = config.global_batch_size // max(1, config.slurm.nodes * config.slurm.gpus_per_node)
+    if not line or not micro or a_rank <= micro:
+        return None
+    many = -(-a_rank // micro)
+    step = f"if (batch_idx + 1) % {many} == 0: opt.step(); opt.zero_grad()"
+    smaller = f"global_batch_size={config.global_batch_size // many}"
+    return line, f"leave it out, or write {smaller} and step in training_step: {step}"
 
 
 def unstepped_by_hand(definition: ast.ClassDef) -> tuple[int, int, list[str]] | None:

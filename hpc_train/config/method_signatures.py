@@ -63,7 +63,10 @@ def wrong_method(
             hint = f"write def {method.name}({', '.join(['self', *positional])})"
             return f"{where} begins with {first}, and not with self", hint
         if method.name in _STAGE and "stage" not in positional:
-            return f"{where} does not take stage", f"write def {method.name}(self, stage)"
+            bases = [ast.unparse(it) for it in definition.bases]
+            is_callback = "trainer" in positional or any(it.endswith("Callback") for it in bases)
+            taken = "self, trainer, pl_module, stage" if is_callback else "self, stage"
+            return f"{where} does not take stage", f"write def {method.name}({taken})"
         given = _GIVEN.get(method.name)
         needed = positional[1 : len(positional) - len(method.args.defaults)]
         if given is not None and len(needed) > len(given):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import sys
+from pathlib import Path
 from typing import Any
 
 from hpc_train.config.origins import DEFAULT, Origins
 from hpc_train.config.schema import Config
+from hpc_train.config.specs import CLASS_PATH
 
 
 def owned_hint(name: str, asked: Any, said: str, config: Config, origins: Origins) -> str:
@@ -20,11 +24,30 @@ def owned_hint(name: str, asked: Any, said: str, config: Config, origins: Origin
     """
     from hpc_train.config.whole_forms import logger_hint  # on the way to an error
 
+    if name == "accumulate_grad_batches" and (by_hand := _by_hand(asked, config)):
+        return by_hand
     if name == "accumulate_grad_batches":
         return _batches(asked, config, origins)
     if name == "logger":
         return logger_hint(asked, typed=origins.is_typed("trainer.logger"))
     return f"leave it out: {said}" if name == "enable_checkpointing" else said
+
+
+def _by_hand(asked: Any, config: Config) -> str:
+    """What to write where the model steps its optimizers itself; empty for another model."""
+    from hpc_train.config.class_kind import locate  # on the way to an error
+    from hpc_train.config.manual_optimization import manual_line
+
+    found = locate(str((config.model or {}).get(CLASS_PATH) or ""), [str(Path.cwd()), *sys.path])
+    definition = found.definition if found else None
+    if not isinstance(definition, ast.ClassDef) or not (line := manual_line(definition)):
+        return ""
+    each = asked if isinstance(asked, int) and asked > 1 else "N"
+    return (
+        "leave it out: with automatic_optimization = False (line"
+        f" {line}) training_step steps itself: if (batch_idx + 1) % {each} == 0: opt.step();"
+        " opt.zero_grad()"
+    )
 
 
 def _batches(asked: Any, config: Config, origins: Origins) -> str:

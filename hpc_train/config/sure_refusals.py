@@ -22,7 +22,7 @@ from hpc_train.config.hook_notes import REFUSED
 from hpc_train.config.late_loaders import early_hook, late_loader
 from hpc_train.config.lengthless_sets import without_length
 from hpc_train.config.load import LoadedConfig
-from hpc_train.config.manual_optimization import clipped_by_hand
+from hpc_train.config.manual_optimization import clipped_by_hand, split_by_hand
 from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, without_loader
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_backward import FIX, own_backward
@@ -153,6 +153,10 @@ def _check_lines(
         off = f"sets automatic_optimization = False ({place_of(found, line, path)})"
         said = f"is nothing that Lightning does where {class_path} {off}"
         raise loaded.origins.error(f"trainer.{name}", said, hint)
+    if split := split_by_hand(found.definition, loaded.config):
+        off = f"sets automatic_optimization = False ({place_of(found, split[0], path)})"
+        said = f"makes several micro batches a step, and {class_path} {off}"
+        raise loaded.origins.error("micro_batch_size", said, split[1])
     if swapped := swapped_log(found.definition):
         line, said, hint = swapped
         message = f": {class_path} {said} ({place_of(found, line, path)})"

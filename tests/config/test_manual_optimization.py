@@ -99,6 +99,28 @@ def test_what_lightning_takes_is_taken(tmp_path: Path, model: str, words: tuple[
     assert loaded(tmp_path, model, *words) == ("", [])
 
 
+def test_a_batch_in_parts_is_refused_with_what_to_write(tmp_path: Path) -> None:
+    said, _ = loaded(tmp_path, MODEL, "micro_batch_size=2", "slurm.gpus_per_node=1")
+    assert said == (
+        f"command line: micro_batch_size makes several micro batches a step, and nets.Net {OFF}"
+        " (nets.py:7) -> leave it out, or write global_batch_size=2 and step in training_step: if"
+        " (batch_idx + 1) % 4 == 0: opt.step(); opt.zero_grad()"
+    )
+    words = ("micro_batch_size=2", "slurm.gpus_per_node=4")  # of each rank all of its share
+    assert loaded(tmp_path, MODEL, *words) == ("", [])
+    automatic = MODEL.replace("= False", "= True")
+    assert loaded(tmp_path, automatic, "micro_batch_size=2") == ("", [])
+
+
+def test_an_accumulation_of_the_trainers_is_told_as_that_of_the_step(tmp_path: Path) -> None:
+    said, _ = loaded(tmp_path, MODEL, "trainer.accumulate_grad_batches=2")
+    by_hand = "training_step steps itself: if (batch_idx + 1) % 2 == 0: opt.step(); opt.zero_grad()"
+    assert said.endswith(f"leave it out: with automatic_optimization = False (line 7) {by_hand}")
+    automatic = MODEL.replace("= False", "= True")
+    said, _ = loaded(tmp_path, automatic, "trainer.accumulate_grad_batches=2")
+    assert "micro_batch_size" in said
+
+
 def test_optimizers_that_nothing_steps_are_noted_with_the_calls(tmp_path: Path) -> None:
     (said,) = loaded(tmp_path, UNSTEPPED)[1]
     assert said == (
