@@ -39,7 +39,7 @@ def unsplit_stream(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
     """
     slurm, strategy = loaded.config.slurm, loaded.config.trainer.get("strategy") or "auto"
     ranks = slurm.nodes * max(1, slurm.gpus_per_node)
-    if ranks == 1 or not (isinstance(strategy, str) and _OF_DATA.fullmatch(strategy)):
+    if not (isinstance(strategy, str) and _OF_DATA.fullmatch(strategy)):
         return
     for loader in sure_loaders(loaded, path):
         made_of = _stream(loader, path) if loader.method.name == _LOADER else None
@@ -48,6 +48,13 @@ def unsplit_stream(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
         if not (found and gives and made_of and _surely_whole(loader, made_of, path)):
             continue
         of = f"{place_of(gives[0], gives[1].lineno, path)} {found.module}.{found.name}"
+        if ranks == 1 and (workers := _workers(loader)) > 1:
+            yield (
+                f"{of} gives each of {workers} workers all of its samples: an epoch is"
+                f" {workers} times the same; {_fix_for_workers(found)}"
+            )
+        if ranks == 1:
+            continue
         yield (
             f"{of} gives each of {ranks} ranks all of its samples: an epoch is {ranks} times the"
             f" same; {_fix(loader, found, path)}"
@@ -103,9 +110,29 @@ def _is_model(definition: ast.ClassDef) -> bool:
     return any(ast.unparse(it).endswith("LightningModule") for it in definition.bases)
 
 
-def _fix(loader: SureLoader, found: Located, path: Sequence[str]) -> str:
+def _workers(loader: SureLoader) -> int:
+    """How many the loader is written with; 0 where that is not told."""
+    given = loader.given("num_workers")
+    value = given.value if isinstance(given, ast.Constant) else 0
+    return value if isinstance(value, int) else 0
+
+
+def _fix_for_workers(found: Located) -> str:
+    samples = _other_name(found)
+    return (
+        f"rename its __iter__ to {samples}, and write below it def __iter__(self): info ="
+        " torch.utils.data.get_worker_info(); return"
+        f" itertools.islice(self.{samples}(), info.id, None, info.num_workers) (import itertools)"
+    )
+
+
+def _other_name(found: Located) -> str:
     text = ast.unparse(found.definition) if found.definition else ""
-    samples = "all_samples" if "samples" in text else "samples"
+    return "all_samples" if "samples" in text else "samples"
+
+
+def _fix(loader: SureLoader, found: Located, path: Sequence[str]) -> str:
+    samples = _other_name(found)
     shared = f"itertools.islice(self.{samples}(), self.rank, None, self.world_size)"
     first = f"rename its __iter__ to {samples}, and write below it def __iter__(self): return"
     value = _set_of(loader)

@@ -137,3 +137,39 @@ def test_what_may_share_its_samples_is_not_noted(
     write(tmp_path, "def own(it, world_size): ...\n", "parts.py")
     write(tmp_path, "def made(it=None): return it\n", "others.py")
     assert notes(tmp_path, monkeypatch, new, more) == []
+
+
+ONE = "slurm: {gpus_per_node: 1}\n"
+
+
+@pytest.mark.parametrize("workers", [2, 5])
+def test_workers_that_each_read_all_are_noted_for_one_rank(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    loader = f"        return DataLoader(Stream(), self.batch_size, num_workers={workers})\n"
+    (told,) = notes(tmp_path, monkeypatch, {RETURN: loader}, ONE)
+    assert told == (
+        f"nets.py:5 nets.Stream gives each of {workers} workers all of its samples: an epoch is"
+        f" {workers} times the same; rename its __iter__ to samples, and write below it def"
+        " __iter__(self): info = torch.utils.data.get_worker_info(); return"
+        " itertools.islice(self.samples(), info.id, None, info.num_workers) (import itertools)"
+    )
+
+
+@pytest.mark.parametrize(
+    "given", ["", ", num_workers=0", ", num_workers=1", ", num_workers=self.n"]
+)
+def test_one_worker_shares_with_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    loader = f"        return DataLoader(Stream(), self.batch_size{given})\n"
+    assert notes(tmp_path, monkeypatch, {RETURN: loader}, ONE) == []
+
+
+def test_workers_that_are_told_apart_are_not_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loader = "        return DataLoader(Stream(), self.batch_size, num_workers=2)\n"
+    head = "        info = torch.utils.data.get_worker_info()\n        for line in"
+    new = {RETURN: loader, "        for line in": head}
+    assert notes(tmp_path, monkeypatch, new, ONE) == []
