@@ -85,6 +85,7 @@ def test_a_cli_without_its_command_is_told(folder: Path) -> None:
         assert said_of(folder, f"{OF_CLI}{text}\n") == f"train.py:{number} {said} -> {fix}"
     with pytest.raises(ConfigError, match="wants a command"):
         api.load("train.py", arguments=["--model.lr", "0.1"])
+    write(folder, "fit: {}\n", "a.yaml")  # which names the command
     for arguments in (["fit"], ["--config", "a.yaml"], ["--trainer.max_epochs", "1", "test"]):
         api.load("train.py", arguments=arguments)
     config = write(folder, "name: x\nscript: {path: train.py, args: [--model.lr, 0.1]}\n")
