@@ -88,7 +88,6 @@ run_argument = click.argument("run", metavar="RUN", shell_complete=complete_runs
 CODE_TOLD = "hpc_train.code_told"  # in click's context: the edited files that a command has named
 _TYPED = "hpc_train.typed"  # in click's context: the words in front of -- and behind it
 FILES = (".py", ".yaml", ".yml")
-# Programs that start a script elsewhere; here its name alone is typed.
 
 
 class ConfigCommand(click.Command):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from hpc_train.config.script_starts import own_modules
@@ -13,8 +13,13 @@ from hpc_train.config.script_tree import words_in
 def opened_session(tree: ast.Module) -> ast.Call | None:
     """The call of `Session.open`; None where the text has none."""
     calls = (it for it in ast.walk(tree) if isinstance(it, ast.Call))
-    opens = (it for it in calls if f".{ast.unparse(it.func)}".endswith(".Session.open"))
-    return next(opens, None) if "hpc_train" in words_in(tree) else None
+    opened = next((it for it in calls if _is_open(it.func)), None)
+    return opened if opened is not None and "hpc_train" in words_in(tree) else None
+
+
+def _is_open(method: ast.expr) -> bool:
+    is_open = isinstance(method, ast.Attribute) and method.attr == "open"
+    return is_open and f".{ast.unparse(method)}".endswith(".Session.open")
 
 
 def unrestored(
@@ -48,8 +53,8 @@ def undrawn(
 
 
 def _words(tree: ast.Module, file: Path, search_path: Sequence[str]) -> set[str]:
-    texts: Iterator[ast.Module] = own_modules(tree, file, search_path)
-    return {word for text in (tree, *texts) for word in words_in(text)}
+    texts = (tree, *own_modules(tree, file, search_path))
+    return {word for text in texts for word in words_in(text)}
 
 
 def _name_of(tree: ast.Module, opened: ast.Call) -> str:
