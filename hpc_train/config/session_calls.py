@@ -31,7 +31,11 @@ def unrestored(
         return None
     said = "opens a Session, and nothing calls its restore: after a stop it would begin anew"
     name = _name_of(tree, opened)
-    return opened.lineno, said, f"write {name}.restore(model=model, optimizer=optimizer) behind it"
+    return (
+        opened.lineno,
+        said,
+        f"write {name}.restore(model=model, optimizer=optimizer) in front of its loop",
+    )
 
 
 def undrawn(

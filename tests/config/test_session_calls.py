@@ -45,7 +45,7 @@ def test_a_session_that_is_used_as_meant_is_not_told(tmp_path: Path, gpus: int) 
 def test_a_session_without_restore_is_refused(tmp_path: Path, gpus: int, name: str) -> None:
     refused, _ = told(tmp_path, NO_RESTORE.replace("session", name), gpus=gpus)
     said = "train.py:5 opens a Session, and nothing calls its restore: after a stop it would begin"
-    write_ = f"write {name}.restore(model=model, optimizer=optimizer) behind it"
+    write_ = f"write {name}.restore(model=model, optimizer=optimizer) in front of its loop"
     assert refused == (f"{said} anew", write_)
 
 
