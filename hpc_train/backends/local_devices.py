@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hpc_train.backends.submit import detect_cluster
 from hpc_train.errors import CheckError, UsageError
+from hpc_train.plan.gpus_given import fewer_than_ranks
 from hpc_train.plan.plan import Plan, Shape
 from hpc_train.preflight.inventory.gpus import load_nvml, read_gpus
 from hpc_train.preflight.inventory.inventory import Gpu
 from hpc_train.slurm.own_job import check_own_job
 from hpc_train.supervisor.allocation import Allocation
+from hpc_train.supervisor.gpus_here import gpus_here
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -30,11 +33,14 @@ def check_place(plan: Plan, environ: Mapping[str, str]) -> None:
         check_own_job(environ, plan, is_rendered=False)
 
 
-def check_gpus_here(plan: Plan, dev: Path = Path("/dev")) -> None:
-    """Refuse a training for GPUs that would start on this machine, which has none.
+def check_gpus_here(
+    plan: Plan, dev: Path = Path("/dev"), names: Sequence[str] | None = None
+) -> None:
+    """Refuse a training for GPUs that would start on this machine, which has none, or too few.
 
     Args:
         dev: Where NVIDIA's, WSL's and AMD's drivers have their files.
+        names: Of the GPUs here, as of `gpus_here`, which is asked where they are not given.
 
     Raises:
         CheckError: the accelerator is not auto, which takes the CPUs then.
@@ -54,6 +60,22 @@ def check_gpus_here(plan: Plan, dev: Path = Path("/dev")) -> None:
             f"this machine has no GPU, and trainer.accelerator {said}",
             "write trainer.accelerator=cpu to train on its CPUs, or submit where Slurm is",
         )
+    if plan.insists_on_gpus or _line_for_gpus(plan):
+        key = "script.accelerator" if plan.script else "trainer.accelerator"
+        if few := _too_few(plan, names):
+            raise CheckError(*fewer_than_ranks(*few, key))
+
+
+def _too_few(plan: Plan, names: Sequence[str] | None = None) -> tuple[int, int] | None:
+    """The ranks of one node and the GPUs here, where these are fewer; None where none is known.
+
+    One node alone: each may be a machine of its own, on which this is typed.
+    """
+    ranks = plan.shape.gpus_per_node
+    if plan.hosts or ranks < 2:
+        return None
+    count = len(gpus_here(os.environ) if names is None else names)
+    return (ranks, count) if 0 < count < ranks else None
 
 
 def notes_here(
@@ -73,8 +95,11 @@ def notes_here(
 
 def _notes_on_devices(plan: Plan, dev: Path, *, is_followed: bool) -> list[str]:
     gpus = plan.shape.gpus_per_node
-    if not gpus or plan.insists_on_gpus or _has_gpu(dev):
+    if not gpus or plan.insists_on_gpus:
         return []
+    if _has_gpu(dev):
+        few = _too_few(plan) if plan.script and not _line_for_gpus(plan) else None
+        return [": ".join(fewer_than_ranks(*few, "script.accelerator"))] if few else []
     if plan.script is None:
         said = "this machine has no GPU: trains on its CPUs (trainer.accelerator: auto)"
         return [] if is_followed else [said]

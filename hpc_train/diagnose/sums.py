@@ -24,11 +24,12 @@ def with_sums(groups: Mapping[str, str | None]) -> dict[str, str | None]:
     """Return what a pattern caught, with what follows from it.
 
     `held` is the memory of a GPU that others hold: `total` less `free` and what the process has
-    itself (`reserved` by torch alone, or `used` as a whole). `missing` and `surplus` tell `n`
+    itself (`reserved` by torch alone, or `used` as a whole). `beyond` is that `total` where more
+    was `asked` for. `missing` and `surplus` tell `n`
     processes from the `of` that were to come. `shards` is how many times the larger of two flat
     sizes is the smaller one, where that is near a whole number.
     """
-    return {**groups, **_held(groups), **_came(groups), **_shards(groups)}
+    return {**groups, **_held(groups), **_beyond(groups), **_came(groups), **_shards(groups)}
 
 
 def _held(groups: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -43,6 +44,11 @@ def _held(groups: Mapping[str, str | None]) -> dict[str, str | None]:
     if own == 0 or rest < max(share * total, least):
         return {}
     return {"held": f"{rest:.1f} GiB"}
+
+
+def _beyond(groups: Mapping[str, str | None]) -> dict[str, str | None]:
+    asked, total = (_gib(groups.get(name)) for name in ("asked", "total"))
+    return {"beyond": groups["total"]} if asked and total and asked > total else {}
 
 
 def _gib(size: str | None) -> float | None:

@@ -41,3 +41,16 @@ def gpus_of_job(job: Mapping[str, str]) -> int:
         return int(found.group(1))
     total = re.search(r"gres/gpu=(\d+)", f"{job.get('TRES')} {job.get('AllocTRES')}")
     return math.ceil(int(total.group(1)) / int(job.get("NumNodes") or 1)) if total else 0
+
+
+def fewer_than_ranks(ranks: int, gpus: int, key: str) -> tuple[str, str]:
+    """What to say where the ranks of a machine are more than its GPUs, and what to write.
+
+    No two ranks can share one (NCCL, "Duplicate GPU detected").
+
+    Args:
+        key: That has the ranks train on the CPU.
+    """
+    what = f"{ranks} ranks on this machine and {gpus} GPU{'s' * (gpus != 1)}"
+    fit = f"--nodes 1 --gpus {gpus} trains on GPUs"
+    return what, f"{fit}; {key}: cpu trains all {ranks} on the CPU"

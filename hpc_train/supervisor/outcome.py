@@ -178,7 +178,8 @@ def _own_failure(seen: AttemptEvidence) -> AttemptOutcome | None:
     at = f" at step {first.step}" if first.step is not None else ""
     where = f" ({first.where})" if first.where else ""
     memory = first.kind == "gpu_memory"
-    what = "ran out of GPU memory" if memory else f"failed{at}: {first.error}{where}"
+    what = f"ran out of GPU memory{at}" if memory else f"failed{at}: {first.error}"
+    what = f"{what}{where}"
     if first.kind == WORKER_KILLED and seen.oom_nodes:
         memory = True
         what = f"{what}: the node ran out of host memory, and its kernel killed the data worker"

@@ -15,6 +15,7 @@ from typing import Any
 from hpc_train.config.script_trainers import of_accelerator
 from hpc_train.config.trainer_args import ACCELERATORS, NOT_ON_A_CPU, full_precision
 from hpc_train.errors import CheckError, ConfigError
+from hpc_train.plan.gpus_given import fewer_than_ranks
 from hpc_train.plan.world import World
 from hpc_train.preflight.inventory.cgroup import cpu_quota, memory_available_bytes
 from hpc_train.preflight.inventory.sysfs import Reader
@@ -135,16 +136,12 @@ def choose_device(
             raise CheckError(f"the {asks} GPUs and torch sees none", _why_no_gpu(seen, key))
         return Device(kind="cpu", note=_why_on_cpu(seen, key, given=given))
     if shared and shared.gpus < shared.ranks:
-        what = f"{shared.ranks} ranks on this machine and {_gpus(shared.gpus)}"
-        fit = f"--nodes 1 --gpus {shared.gpus} trains on GPUs"
+        what, fix = fewer_than_ranks(shared.ranks, shared.gpus, key)
         if wanted != "auto":
-            raise CheckError(what, f"{fit}; {key}: cpu trains all {shared.ranks} on the CPU")
+            raise CheckError(what, fix)
+        fit = fix.partition(";")[0]
         return Device(kind="cpu", note=f"{what}: trains on the CPU (accelerator: auto); {fit}")
     return _gpu_of_rank(seen, local_rank, ranks_per_node)
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU{'s' * (count != 1)}"
 
 
 def _gpu_of_rank(seen: DevicesSeen, local_rank: int, ranks_per_node: int) -> Device:

@@ -29,6 +29,7 @@ from hpc_train.training.collate_errors import wrong_collate
 from hpc_train.training.dead_worker import dead_worker
 from hpc_train.training.empty_data import empty_data
 from hpc_train.training.failing_frame import of_frame
+from hpc_train.training.few_gpus import few_gpus
 from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.kept_graph import kept_graph
 from hpc_train.training.kept_lists import kept_list
@@ -41,6 +42,8 @@ from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.meant_instead import meant_instead
 from hpc_train.training.metric_classes import of_metric
 from hpc_train.training.near_names import near_name
+from hpc_train.training.numpy_of_tensor import numpy_of_tensor
+from hpc_train.training.other_device import other_device
 from hpc_train.training.sampleless_set import sampleless_set
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
 from hpc_train.training.saved_values import saved_values
@@ -84,6 +87,22 @@ _FIXES = (
         "leave device_ids and output_device out: it takes the device that the model is on",
     ),
     (r"before Module.__init__\(\) call", "call super().__init__() first"),
+    (
+        r"Expected a 'cpu' device type for generator but found 'cuda",
+        "a DataLoader, a sampler and random_split draw on the CPU: write torch.Generator() for it",
+    ),
+    (
+        r"Expected a 'cuda(?::\d+)?' device type for generator but found 'cpu'",
+        'what draws on the GPU takes a generator of it: write torch.Generator("cuda")',
+    ),
+    (
+        r"cannot pin 'torch\.cuda\.\w+' only dense CPU tensors can be pinned",
+        "the data set gives tensors of the GPU: leave .cuda() and .to(...) out of it",
+    ),
+    (
+        r"BCELoss are unsafe to autocast",
+        "write F.binary_cross_entropy_with_logits or nn.BCEWithLogitsLoss(), without a sigmoid",
+    ),
     (
         r"'NoneType' object has no attribute '(?:best_model_|best_k_models|last_model_path)",
         "add {class_path: pytorch_lightning.callbacks.ModelCheckpoint} to trainer.callbacks",
@@ -142,7 +161,8 @@ def fix_of(
     fixes += [in_place]
     fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
     fixes += [absent_interface(error), kept_graph(error), absent_package(error)]
-    fixes += [class_numbers(error) or of_metric(error)]
+    fixes += [class_numbers(error) or of_metric(error) or other_device(error)]
+    fixes += [few_gpus(error) or numpy_of_tensor(error)]
     fixes += [asked_of_gpu(error), logged_in_predict(error), several_elements(error).fix]
     if not any(fixes):
         meant = meant_instead(error, of_config=batch is not None) or near_name(error)

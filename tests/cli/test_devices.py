@@ -195,3 +195,68 @@ def test_too_few_ranks_for_a_script_are_told_with_the_words_for_cpus(
     with pytest.raises(ConfigError) as refused:
         api.load("train.py", "script.accelerator=cpu")
     assert refused.value.hint.startswith("submit it with --gpus 4, or leave devices")
+
+
+GPU_CONFIG = """\
+name: n
+global_batch_size: 8
+model: {class_path: hpc_train.examples.digits.DigitsClassifier}
+data: {class_path: hpc_train.examples.digits.DigitsData}
+"""
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "gpus", "here", "said"),
+    [
+        ("gpu", 2, 1, "2 ranks on this machine and 1 GPU"),
+        ("gpu", 4, 3, "4 ranks on this machine and 3 GPUs"),
+        ("gpu", 2, 2, ""),
+        ("gpu", 1, 1, ""),
+        ("gpu", 2, 0, ""),  # not known: NVML is absent
+        ("auto", 2, 1, ""),  # on the CPU, which a rank says
+        ("cpu", 2, 1, ""),
+    ],
+)
+def test_more_ranks_than_gpus_are_refused_before_they_start(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    accelerator: str,
+    gpus: int,
+    here: int,
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nvidia0").touch()
+    (tmp_path / "cfg.yaml").write_text(GPU_CONFIG)
+    plan = api.plan(api.load("cfg.yaml", f"trainer.accelerator={accelerator}", gpus=gpus))
+    names = [f"GPU-{it}" for it in range(here)]
+    if not said:
+        check_gpus_here(plan, tmp_path, names)
+        return
+    with pytest.raises(CheckError) as refused:
+        check_gpus_here(plan, tmp_path, names)
+    assert refused.value.message == said
+    cpu = f"trainer.accelerator: cpu trains all {gpus} on the CPU"
+    assert refused.value.hint == f"--nodes 1 --gpus {here} trains on GPUs; {cpu}"
+
+
+def test_a_script_with_more_ranks_than_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    (tmp_path / "nvidia0").touch()
+    (tmp_path / "train.py").write_text(TRAINER % "accelerator='gpu'")
+    (tmp_path / "open.py").write_text("import torch\nprint(torch)\n")
+    with pytest.raises(CheckError) as refused:
+        check_gpus_here(api.plan(api.load("train.py", gpus=2)), tmp_path)
+    said = "2 ranks on this machine and 1 GPU"
+    fix = "--nodes 1 --gpus 1 trains on GPUs; script.accelerator: cpu trains all 2 on the CPU"
+    assert (refused.value.message, refused.value.hint) == (said, fix)
+    opened = api.plan(api.load("open.py", gpus=2))
+    check_gpus_here(opened, tmp_path)
+    assert notes_here(opened, {}, dev=tmp_path) == [f"{said}: {fix}"]
+    on_cpu = api.plan(api.load("open.py", "script.accelerator=cpu", gpus=2))
+    assert notes_here(on_cpu, {}, dev=tmp_path) == []
+    alone = api.plan(api.load("open.py", gpus=1))
+    assert notes_here(alone, {}, dev=tmp_path) == []

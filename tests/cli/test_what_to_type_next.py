@@ -93,6 +93,14 @@ def went_wrong(run: RunDir, reason: str, step: int = 0) -> None:
     end(run, "failed", reason)
 
 
+def ran_out_of_gpu_memory(run: RunDir) -> None:
+    reason = "rank 0 on n1 ran out of GPU memory at step 3 (nets.py:35)"
+    data = {"attempt": 0, "outcome": "out_of_memory", "reason": reason, "last_step": 3}
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, {"attempt": 0}))
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
+    end(run, "failed", reason)
+
+
 def go_on(capfd, run: RunDir) -> str:
     assert follow_run(api.Run(run), show=False) == 10
     [line] = [it for it in capfd.readouterr().out.splitlines() if it.startswith("go on ")]
@@ -232,3 +240,25 @@ def test_a_script_is_given_no_key_of_a_config(submit, capfd) -> None:
         run = submit("train.py")
         went_wrong(run, reason)
         assert go_on(capfd, run).endswith(line)
+
+
+def test_a_full_gpu_is_gone_on_with_in_smaller_parts_of_the_batch(hpc, submit, capfd) -> None:
+    """`resume` alone runs out of memory once more."""
+    run = submit("my cfg.yaml", "global_batch_size=12")
+    ran_out_of_gpu_memory(run)
+    smaller = f"resume {run.run_id} micro_batch_size=3"
+    half = "half as many samples at once, in the same global batch"
+    assert go_on(capfd, run) == f"hpc-train {smaller}: {half}"
+    said = hpc(*smaller.split(), "--dry-run", "--json")
+    assert said.code == 0, said
+    batch = json.loads(said.out)["plan"]["batch"]
+    assert batch == {"global_batch_size": 12, "micro_batch_size": 3, "accumulate": 2}
+
+
+def test_one_sample_and_a_script_have_no_smaller_part(submit, capfd) -> None:
+    one = submit("my cfg.yaml", "micro_batch_size=1")
+    ran_out_of_gpu_memory(one)
+    assert go_on(capfd, one) == f"hpc-train resume {one.run_id}"
+    script = submit("train.py")
+    ran_out_of_gpu_memory(script)
+    assert go_on(capfd, script) == f"hpc-train resume {script.run_id}"
