@@ -27,7 +27,21 @@ _ONLY_TELL = (
     *("echo", "printf", "date", "hostname", "pwd", "printenv", "which", "nvidia-smi", "free"),
     *("scontrol", "squeue", "sinfo", "sleep", "wait", "exit", "set", "trap", "true", "lscpu"),
 )
-_OF_ANY_PLACE = ("ulimit", "umask", "export OMP_", "export NCCL_", "export HF_", "export WANDB_")
+# What makes files ready for the training, and may be done on each node as on the first.
+_MAKES_READY = ("mkdir", "cp", "rsync", "tar", "unzip", "ln", "touch", "chmod")
+_BEHIND = (
+    "stands behind the training, where a run has nothing: type it once the run is complete, or"
+    " `sbatch --dependency=afterok:JOB` does"
+)
+_OF_ANY_PLACE = (
+    *_MAKES_READY,
+    "ulimit",
+    "umask",
+    "export OMP_",
+    "export NCCL_",
+    "export HF_",
+    "export WANDB_",
+)
 _NOT_EXPORTED = "left out: it is not exported, so the training does not see it"
 _NOT_COMPUTED = "left out: no shell computes an argument of the script"
 _IN_PLACE = "left out: its value stands where it is used"
@@ -97,7 +111,7 @@ class ShellLines:
             self._conda(line, program, rest)
         elif program in ("module", "ml") and rest:
             self._module(line, rest if program == "module" else ["load", *rest])
-        elif program in _OF_THE_SHELL:
+        elif program in _OF_THE_SHELL or self._makes_ready(program):
             self._setup(line)
         elif program == ":" and (default := self._defaults("".join(rest))):
             self.made.say(line, default)
@@ -112,7 +126,15 @@ class ShellLines:
             return False
         return True
 
+    def _makes_ready(self, program: str) -> bool:
+        """Whether it makes files ready where the job starts, or comes behind the training."""
+        is_here = bool(self.made.script) or self.made.folders.now == ""
+        return program in _MAKES_READY and is_here
+
     def _setup(self, line: str) -> None:
+        if self.made.script and line.split()[0] in _MAKES_READY:
+            self.made.refuse(line, _BEHIND)
+            return
         if ARGUMENT.search(line):
             self.made.refuse(line, "an argument of the batch script: write its value")
             return

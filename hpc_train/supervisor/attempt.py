@@ -133,7 +133,8 @@ class Attempt:
         )
         self.tell(EventKind.RANKS_STARTED, nodes=list(nodes))
         shape = self.plan.shape
-        self.log.say(f"attempt {self.number}: {shape.world_size} ranks on {', '.join(nodes)}")
+        count = f"{shape.world_size} rank{'s' * (shape.world_size > 1)}"
+        self.log.say(f"attempt {self.number}: {count} on {', '.join(nodes)}")
         notify_of_start(self)
         here = (self.plan, self.allocation, self.run, nodes, self.environ)
         with monitored(*here), ended_with(ranks):

@@ -309,10 +309,33 @@ srun python train.py \\
         ("V=/sw/v\nsource ${V}/bin/activate", {"venv": "/sw/v"}),
         ("export OUT=$SCRATCH/out", {"setup": ["export OUT=$SCRATCH/out"]}),
         ("conda run -n torch true", {"conda": "torch"}),
+        ("mkdir -p out\nmodule load cuda", {"setup": ["mkdir -p out"], "modules": ["cuda"]}),
+        (
+            "D=/scratch/me\nmkdir -p $D && tar xf data.tar -C $D",
+            {"setup": ["mkdir -p /scratch/me", "tar xf data.tar -C /scratch/me"]},
+        ),
+        ("cp a.npy $SLURM_TMPDIR/", {"setup": ["cp a.npy $SLURM_TMPDIR/"]}),
     ],
 )
 def test_lines_that_make_the_shell_ready_keep_their_order(lines: str, env: dict) -> None:
     assert made(f"{lines}\nsrun python train.py").nested()["env"] == env
+
+
+def test_what_stands_behind_the_training_is_not_done_before_it() -> None:
+    translated = made("mkdir -p out\npython train.py\ncp out/best.pt /archive/")
+    assert translated.nested()["env"] == {"setup": ["mkdir -p out"]}
+    ((line, why),) = translated.refused
+    assert line == "cp out/best.pt /archive/"
+    assert why.startswith("stands behind the training")
+
+
+def test_files_made_ready_in_another_folder_are_for_the_user() -> None:
+    translated = made("cd data\ntar xf x.tar\ncd ..\npython train.py")
+    assert translated.refused == [
+        ("tar", "starts no training that is known: put it into env.setup")
+    ]
+    translated = made("mkdir out/$SLURM_ARRAY_TASK_ID\npython train.py")
+    assert translated.refused[0][1].startswith("the runs of a sweep share their environment")
 
 
 def test_the_script_of_a_torchrun_tutorial_needs_none_of_its_addresses() -> None:

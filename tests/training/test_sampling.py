@@ -243,7 +243,7 @@ def test_a_set_that_is_too_small_or_has_changed_is_refused() -> None:
     with pytest.raises(ConfigError, match="global_batch_size=6 or less") as caught:
         at(DataLoader(Augmented(7)), samples=0)
     assert "ranks" not in caught.value.hint  # a config's batch is the same on fewer of them
-    with pytest.raises(ConfigError, match="global_batch_size=1 or less, on 1 ranks at most"):
+    with pytest.raises(ConfigError, match="global_batch_size=1 or less, on 1 rank at most"):
         at(DataLoader(Augmented(1)), samples=0)
     with pytest.raises(ConfigError, match="the batch size in the script, or use fewer ranks"):
         at(DataLoader(Augmented(7)), samples=0, is_script=True)

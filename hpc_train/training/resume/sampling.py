@@ -128,7 +128,7 @@ def _smaller_batch(n: int, world_size: int, *, is_script: bool) -> str:
     if is_script:
         return "lower the batch size in the script, or use fewer ranks"
     most = n // world_size * world_size
-    fewer = "" if most else f", on {n} ranks at most"
+    fewer = "" if most else f", on {n} rank{'s' * (n > 1)} at most"
     return f"{SUBMIT_AGAIN} global_batch_size={most or n} or less{fewer}"
 
 
