@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from hpc_train.cli.common import shell_word
+from hpc_train.cli.more_resources import with_more
 from hpc_train.codec import read_object
 from hpc_train.plan.states import NO_FOLDER, NO_PYTHON, SUBMIT_AGAIN, Outcome, RunState
 from hpc_train.runs.copies import word_of
@@ -53,7 +54,7 @@ def goes_on(status: RunStatus) -> str:
         keeps = f"hpc-train resume {name} keeps the env of its submission"
         return f"{submit_again(run)}, with env mended; {keeps}"
     if last is None or last.outcome is not Outcome.USER_ERROR:
-        return f"hpc-train resume {name}{_smaller(status, run)}"
+        return f"hpc-train resume {name}{with_more(status, run)}"
     has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
     renewed = " --new-snapshot" if has_copy else ""
     if status.evaluates:  # what is submitted is a training
@@ -64,15 +65,6 @@ def goes_on(status: RunStatus) -> str:
     changed = "other arguments" if is_of_script(run) else f"{kept} changed in the config"
     own = f"with {changed}: {submit_again(run)}"
     return f"hpc-train resume {name}{renewed}, once that is mended; {own}"
-
-
-def _smaller(status: RunStatus, run: RunDir) -> str:
-    """Half the samples at once where a GPU's memory was too small; the training stays the same."""
-    if not status.attempts or "ran out of GPU memory" not in status.reason or status.evaluates:
-        return ""
-    micro = (read_object(run.plan).get("batch") or {}).get("micro_batch_size") or 0
-    same = "half as many samples at once, in the same global batch"
-    return f" micro_batch_size={micro // 2}: {same}" if micro > 1 else ""
 
 
 def _literal_fix(run: RunDir, status: RunStatus) -> str:

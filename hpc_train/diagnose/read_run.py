@@ -279,7 +279,7 @@ def of_history(
     logs = ReadLogs()
     said = []
     if record and record.outcome:
-        said.append(f"{record.outcome.value}: {record.reason or 'nobody says why'}")
+        said.append(f"{record.outcome.value}: {_reason(status, record) or 'nobody says why'}")
     if status.trouble:
         said.append(f"does not start: {status.trouble}")
     elif record is None or record.outcome is None:
@@ -296,6 +296,13 @@ def of_history(
     rank = record.rank if record else None
     times = (record.ended, record.node, record.failed_step) if record else (None, "", None)
     return replace(found[0], rank=rank, time=times[0], node=times[1], step=times[2])
+
+
+def _reason(status: RunStatus, record: AttemptRecord) -> str:
+    """Of an attempt's end; of a job's limit also why nothing follows, which the run's end says."""
+    is_last = record is status.attempts[-1] and record.outcome is Outcome.TIMEOUT
+    whole = is_last and status.reason.startswith(record.reason)
+    return status.reason if whole else record.reason
 
 
 def _event(run: RunDir, record: AttemptRecord | None, text: str) -> Evidence:

@@ -101,8 +101,8 @@ def ran_out_of_gpu_memory(run: RunDir) -> None:
     end(run, "failed", reason)
 
 
-def go_on(capfd, run: RunDir) -> str:
-    assert follow_run(api.Run(run), show=False) == 10
+def go_on(capfd, run: RunDir, code: int = 10) -> str:
+    assert follow_run(api.Run(run), show=False) == code
     [line] = [it for it in capfd.readouterr().out.splitlines() if it.startswith("go on ")]
     return line.removeprefix("go on ").strip()
 
@@ -262,3 +262,55 @@ def test_one_sample_and_a_script_have_no_smaller_part(submit, capfd) -> None:
     script = submit("train.py")
     ran_out_of_gpu_memory(script)
     assert go_on(capfd, script) == f"hpc-train resume {script.run_id}"
+
+
+@pytest.mark.parametrize(
+    ("time_", "longer"),
+    [
+        ("1", "0:02:00"),
+        ("2:30:00", "5:00:00"),
+        ("1-12", "3-00:00:00"),
+        ("UNLIMITED", ""),
+        ("", "0:40:00"),
+    ],
+)
+def test_a_run_that_its_limit_has_ended_is_gone_on_with_for_longer(
+    submit, capfd, time_: str, longer: str
+) -> None:
+    """With the same limit it ends there again."""
+    run = submit("my cfg.yaml", *(["--time", time_] if time_ else []))
+    reason = "the job's time limit came near; saved at step 9"
+    data = {"attempt": 0, "outcome": "timeout", "reason": reason, "last_step": 9}
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, {"attempt": 0}))
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
+    end(run, "timed_out", "requeue.enabled is false")
+    with_time = f" --time {longer}: twice as long as it had" if longer else ""
+    assert go_on(capfd, run, 11) == f"hpc-train resume {run.run_id}{with_time}"
+
+
+@pytest.mark.parametrize(
+    ("mem", "reason", "more"),
+    [
+        ("1G", "its job had 4366 MiB of memory on that node, of 1024 MiB", "6G"),
+        ("16G", "its job had 17000 MiB of memory on that node, of 16384 MiB", "32G"),
+        ("512M", "the node ran out of host memory, and its kernel killed the process", "1G"),
+        ("", "its job had 4366 MiB of memory on that node, of 1024 MiB", ""),
+    ],
+)
+def test_a_job_whose_memory_was_used_up_is_gone_on_with_more(
+    hpc, submit, capfd, mem: str, reason: str, more: str
+) -> None:
+    run = submit("my cfg.yaml", *([f"slurm.mem={mem}"] if mem else []))
+    whole = f"rank 0 on n1 was killed: {reason}; slurm.mem gives it more"
+    data = {"attempt": 0, "outcome": "out_of_memory", "reason": whole, "last_step": 9}
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, {"attempt": 0}))
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
+    end(run, "failed", "the same shape would run out of memory again")
+    said = go_on(capfd, run)
+    typed, _, why = said.partition(": ")
+    assert typed == f"hpc-train resume {run.run_id}{f' slurm.mem={more}' if more else ''}"
+    assert bool(why) == bool(more)
+    if more:
+        done = hpc(*typed.split()[1:], "--dry-run", "--json")
+        assert done.code == 0, done
+        assert ["mem", more] in json.loads(done.out)["plan"]["slurm"]["options"]
