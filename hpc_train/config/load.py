@@ -36,8 +36,9 @@ from hpc_train.config.lightning_cli import check_lightning_cli, leave_out_unchos
 from hpc_train.config.logger_forms import write_out_loggers
 from hpc_train.config.origins import Origins
 from hpc_train.config.other_words import SAID_OF_KEYS, SWITCHES
+from hpc_train.config.resume_arguments import check_resume
 from hpc_train.config.schema import Config
-from hpc_train.config.script_file import check_args, check_resume, is_script
+from hpc_train.config.script_file import check_args, is_script
 from hpc_train.config.secrets import check_passthrough
 from hpc_train.config.sections import in_python
 from hpc_train.config.show import escape
@@ -349,7 +350,7 @@ def _settle_script(composed: Composed, path: Path, arguments: Sequence[str] | No
         composed.merge({"script": {"args": escape(list(arguments))}}, {}, COMMAND_LINE)
     composed.values.setdefault("name", Path(str(script)).stem)
     check_args(composed.values["script"].get("args") or [], composed.origins)
-    check_resume(composed.values["script"].get("resume") or {}, composed.origins)
+    check_resume(composed.values["script"].get("resume") or {}, composed.origins, str(script))
     for name in OF_THE_SCRIPT:
         if name in composed.values:
             said = f"stands beside script.path ({script}), which decides it"

@@ -6,7 +6,7 @@ import ast
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,16 +42,6 @@ def is_script(path: Path) -> bool:
 def script_source(path: Path) -> Source:
     """What a config would say that names this script and leaves the rest at its defaults."""
     return Source(path, {"script": {"path": str(path)}}, {})
-
-
-def check_resume(resume: Any, origins: Origins) -> None:
-    """Refuse what is not `{when: PATTERN, args: [...]}`."""
-    key, example = "script.resume", 'write {when: "out/ckpt.pt", args: [--resume, "{newest}"]}'
-    if not isinstance(resume, Mapping) or set(resume) - {"when", "args"}:
-        raise origins.error(key, f"is {resume!r}", example)
-    if resume and not (isinstance(resume.get("when"), str) and resume["when"].strip()):
-        raise origins.error(f"{key}.when", "names no checkpoint of the script's", example)
-    check_args(resume.get("args") or [], origins, f"{key}.args")
 
 
 def check_args(arguments: Any, origins: Origins, key: str = "script.args") -> None:
@@ -187,6 +177,14 @@ def _check_parser(tree: ast.Module, config: Config, origins: Origins) -> None:
         if not origins.is_typed("script.args") and origins.of("script.args") != DEFAULT:
             hint = hint.replace(ADD_BEHIND, "add to them: ")
         raise origins.error("script.args", f": {config.script.path} refuses: {said}", hint)
+    if not config.script.resume:
+        return
+    from hpc_train.config.resume_arguments import refused_resume
+
+    said, hint = refused_resume(tree, config.script, origins)
+    if said:
+        where = f": {config.script.path} refuses them, as a job that follows gives them: {said}"
+        raise origins.error("script.resume.args", where, hint)
 
 
 def _check_parsed(tree: ast.Module, config: Config, origins: Origins) -> None:
