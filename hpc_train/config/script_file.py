@@ -261,9 +261,13 @@ def ranks_apart(
 ) -> Apart | None:
     """What is to be said of a script whose ranks average nothing; see `trained_apart`."""
     from hpc_train.config.ranks_apart import trained_apart
+    from hpc_train.config.single_process import trained_alone
 
     file, path, ranks = _run_by(config, workdir, search_path)
-    return trained_apart(tree, file, path, ranks=ranks)
+    apart = trained_apart(tree, file, path, ranks=ranks)
+    if apart is not None or config.script.may_take_no_steps:
+        return apart
+    return trained_alone(tree, file, path, ranks=ranks)
 
 
 def data_of_ranks(
