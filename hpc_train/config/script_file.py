@@ -226,18 +226,28 @@ def _unconditional(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _check_places(tree: ast.Module, config: Config, origins: Origins) -> None:
+    """Refuse a Trainer or a Fabric for more GPUs or nodes than there are; all of a call at once."""
     slurm, path = config.slurm, config.script.path
-    given = {"devices": ("--gpus", slurm.gpus_per_node), "num_nodes": ("--nodes", slurm.nodes)}
+    given = {"num_nodes": ("--nodes", slurm.nodes), "devices": ("--gpus", slurm.gpus_per_node)}
+    wrong: dict[tuple[int, str], list[tuple[str, int]]] = {}
     for name, (asked, line, of) in places_asked_for(tree).items():
-        option, number = given[name]
-        by_cpu = name == "devices" and slurm.gpus_per_node and config.script.accelerator != "cpu"
-        cpus = " (without GPUs: and script.accelerator=cpu)" if by_cpu else ""
-        if asked > number:
-            raise origins.error(
-                "script.path",
-                f": {path}:{line} asks for {of}({name}={asked}), and this run has {number}",
-                f"submit it with {option} {asked}{cpus}, or leave {name} out of the {of}",
-            )
+        if asked > given[name][1]:
+            wrong.setdefault((line, of), []).append((name, asked))
+    by_cpu = slurm.gpus_per_node and config.script.accelerator != "cpu"
+    errors = []
+    for (line, of), many in wrong.items():
+        asks = ", ".join(f"{name}={asked}" for name, asked in many)
+        has = str(given[many[0][0]][1])
+        if len(many) > 1:
+            gpus, nodes = slurm.gpus_per_node, slurm.nodes
+            has = f"{gpus} device{'s'[: gpus != 1]} on {nodes} node{'s'[: nodes != 1]}"
+        options = " ".join(f"{given[name][0]} {asked}" for name, asked in reversed(many))
+        out = "both" if len(many) > 1 else many[0][0]
+        cpus = "; without GPUs add script.accelerator=cpu" if by_cpu and "devices" in asks else ""
+        said = f": {path}:{line} asks for {of}({asks}), and this run has {has}"
+        hint = f"submit it with {options}, or leave {out} out of the {of}{cpus}"
+        errors.append(origins.error("script.path", said, hint))
+    tell_together(errors)
 
 
 def _check_ranks(
