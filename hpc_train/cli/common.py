@@ -146,10 +146,11 @@ class ConfigCommand(click.Command):
         try:
             return super().invoke(ctx)
         except ConfigError as error:
-            from hpc_train.cli.script_line import with_lacking
+            from hpc_train.cli.script_line import with_lacking, with_own_words
 
             for it in (error, *error.others):
                 it.hint = with_lacking(it.hint, ctx.command_path, *ctx.meta[_TYPED])
+                it.hint = with_own_words(it.hint, ctx, *ctx.meta[_TYPED])
             raise
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from hpc_train.config.script_words import ADD_BEHIND, FIRST_BEHIND
+from hpc_train.config.script_words import ADD_BEHIND, COME_BEHIND, FIRST_BEHIND
 
 _NUMBER = re.compile(r"-\.?\d.*")
 
@@ -107,6 +107,28 @@ def with_lacking(hint: str, command: str, typed: Sequence[str], behind: Sequence
     if lacking == hint:
         return hint
     return f"{command} {shlex.join([*typed, '--', *behind])} {lacking}"
+
+
+def with_own_words(
+    hint: str, context: click.Context, typed: Sequence[str], behind: Sequence[str]
+) -> str:
+    """The whole line where words of the script stand in front of `--`; any other hint as it is.
+
+    Args:
+        typed: The words in front of `--`, the script among them.
+        behind: Those behind it, if there are any.
+    """
+    said, come, line = hint.partition(COME_BEHIND)
+    script = next((it for it in typed if Path(it) == context.params.get("cfg")), "")
+    if not come or not script or line.startswith(context.command_path):
+        return hint
+    from hpc_train.config.beside_script import as_options, is_ours  # on the way to an error
+
+    words: list[str] = []
+    for word in typed:
+        is_theirs = "=" in word and not word.startswith("-") and not is_ours(word)
+        words += as_options(Path(script), word) if is_theirs and word != script else [word]
+    return f"{said}{come}{script_line(context, script, words, behind)}"
 
 
 def _options(context: click.Context) -> Mapping[str, bool]:

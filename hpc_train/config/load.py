@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from hpc_train.config import values as checks
 from hpc_train.config.accelerate_config import check_accelerate_config
 from hpc_train.config.assets import config_dir
-from hpc_train.config.beside_script import check_beside, hint_beside
+from hpc_train.config.beside_script import check_beside, hint_beside, notes_on_taken
 from hpc_train.config.call_arguments import SAID_OF_SUBMIT, class_as_text
 from hpc_train.config.compose import (
     COMMAND_LINE,
@@ -150,6 +150,7 @@ def load(
     _refuse_swept(composed, overrides, flags or {})
     _settle_script(composed, Path(path), arguments)
     composed.left_out = leave_out_unchosen(composed.values, composed.origins)
+    composed.left_out += notes_on_taken(Path(path), overrides, arguments or ())
     check_bare_objects(composed.bare)
     check_hydra(composed.values, composed.origins, Path(path), composed.groups)
     check_accelerate_config(composed.values, Path(path))
