@@ -324,6 +324,12 @@ def _check_old(tree: ast.Module, config: Config, origins: Origins) -> None:
     """Refuse what Lightning 2 has dropped, and a strategy that starts ranks beside ours."""
     if config.script.launcher == "none":
         return  # its one process may start them
+    from hpc_train.config.spawned_ranks import sure_spawn
+
+    slurm = config.slurm
+    if spawned := sure_spawn(tree, nodes=slurm.nodes, gpus=slurm.gpus_per_node):
+        line, said, fix = spawned
+        raise origins.error("script.path", f": {config.script.path}:{line} {said}", fix)
     if found := word_of_old(tree, list(_unconditional(tree.body))):
         line, word, fix = found
         said = f": {config.script.path}:{line} has {word}, which cannot be here or in Lightning 2"
