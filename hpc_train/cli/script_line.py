@@ -68,6 +68,16 @@ def line_without(context: click.Context, starter: str, words: Sequence[str]) -> 
     return f"{line}{behind}{shows if words[at + 1 : place] else ''}"
 
 
+def line_of_module(context: click.Context) -> str:
+    """What to type for `-m package.train --lr 0.1`; empty where that has no file here."""
+    from hpc_train.cli.common import TYPED  # which imports the way here
+
+    typed, behind = context.meta.get(TYPED, ((), ()))
+    words = _with_file(typed, -1)
+    script = next((it for it in words if it.endswith(".py")), "")
+    return script_line(context, script, words, behind) if words != [*typed] and script else ""
+
+
 def _with_file(words: Sequence[str], at: int) -> list[str]:
     """The words with the file of `-m scripts.train` in its place, where that is there."""
     for place, (word, name) in enumerate(itertools.pairwise(words)):

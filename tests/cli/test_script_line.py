@@ -158,3 +158,22 @@ def test_a_module_is_told_as_its_file(hpc, tmp_path: Path, typed: str, told: str
     said = hpc("run", *shlex.split(typed))
     assert said.code in (2, 3)
     assert told in said.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("-m pack.train", "pack/train.py"),
+        ("-m pack.train --lr 1", "pack/train.py -- --lr 1"),
+        ("--gpus 2 -m pack.train -- --lr 1", "pack/train.py --gpus 2 -- --lr 1"),
+        ("-m pack.train slurm.mem=8G a=1", "pack/train.py slurm.mem=8G -- a=1"),
+    ],
+)
+def test_a_module_behind_m_is_told_as_the_line_of_its_file(
+    hpc, tmp_path: Path, typed: str, meant: str
+) -> None:
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "train.py").write_text("print(1)\n")
+    said = hpc("run", *shlex.split(typed))
+    assert said.code == 2
+    assert said.err.endswith(f"fix: name the module's file: hpc-train run {meant}\n")
