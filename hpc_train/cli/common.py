@@ -86,7 +86,7 @@ run_argument = click.argument("run", metavar="RUN", shell_complete=complete_runs
 
 
 CODE_TOLD = "hpc_train.code_told"  # in click's context: the edited files that a command has named
-_TYPED = "hpc_train.typed"  # in click's context: the words in front of -- and behind it
+TYPED = "hpc_train.typed"  # in click's context: the words in front of -- and behind it
 FILES = (".py", ".yaml", ".yml")
 
 
@@ -97,7 +97,7 @@ class ConfigCommand(click.Command):
         """Parse what stands in front of `--`; click itself would drop the sign."""
         mark = args.index("--") if "--" in args else len(args)
         own, behind = args[:mark], args[mark + 1 :] if mark < len(args) else None
-        ctx.meta[_TYPED] = own, behind or ()
+        ctx.meta[TYPED] = own, behind or ()
         self._refuse_starter(ctx, args[0] if args else "", args)  # before its own options are met
         if swallowed := swallowed_hint(ctx, own):
             raise UsageError(*swallowed)
@@ -146,10 +146,11 @@ class ConfigCommand(click.Command):
         try:
             return super().invoke(ctx)
         except ConfigError as error:
-            from hpc_train.cli.script_line import with_lacking
+            from hpc_train.cli.script_line import with_lacking, with_own_words
 
             for it in (error, *error.others):
-                it.hint = with_lacking(it.hint, ctx.command_path, *ctx.meta[_TYPED])
+                it.hint = with_lacking(it.hint, ctx.command_path, *ctx.meta[TYPED])
+                it.hint = with_own_words(it.hint, ctx, *ctx.meta[TYPED])
             raise
 
 

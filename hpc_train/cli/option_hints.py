@@ -222,6 +222,11 @@ def option_hint(
         if line and (option, script) not in itertools.pairwise(typed):
             return behind  # an option of the script's own, as LightningCLI has it
         return f"the file is a word by itself: {context.command_path} FILE"
+    if option == "-m" and "cfg" in words:
+        from hpc_train.cli.script_line import line_of_module
+
+        if line := line_of_module(context):
+            return f"name the module's file: {line}"
     if habit := HABITS.get((str(context.info_name), name)):
         return habit
     if words & {"run", "runs"} and (told := _of_a_run(context, name, typed)):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from hpc_train.config.script_words import ADD_BEHIND, FIRST_BEHIND
+from hpc_train.config.script_words import ADD_BEHIND, COME_BEHIND, FIRST_BEHIND
 
 _NUMBER = re.compile(r"-\.?\d.*")
 
@@ -68,6 +68,16 @@ def line_without(context: click.Context, starter: str, words: Sequence[str]) -> 
     return f"{line}{behind}{shows if words[at + 1 : place] else ''}"
 
 
+def line_of_module(context: click.Context) -> str:
+    """What to type for `-m package.train --lr 0.1`; empty where that has no file here."""
+    from hpc_train.cli.common import TYPED  # which imports the way here
+
+    typed, behind = context.meta.get(TYPED, ((), ()))
+    words = _with_file(typed, -1)
+    script = next((it for it in words if it.endswith(".py")), "")
+    return script_line(context, script, words, behind) if words != [*typed] and script else ""
+
+
 def _with_file(words: Sequence[str], at: int) -> list[str]:
     """The words with the file of `-m scripts.train` in its place, where that is there."""
     for place, (word, name) in enumerate(itertools.pairwise(words)):
@@ -107,6 +117,28 @@ def with_lacking(hint: str, command: str, typed: Sequence[str], behind: Sequence
     if lacking == hint:
         return hint
     return f"{command} {shlex.join([*typed, '--', *behind])} {lacking}"
+
+
+def with_own_words(
+    hint: str, context: click.Context, typed: Sequence[str], behind: Sequence[str]
+) -> str:
+    """The whole line where words of the script stand in front of `--`; any other hint as it is.
+
+    Args:
+        typed: The words in front of `--`, the script among them.
+        behind: Those behind it, if there are any.
+    """
+    said, come, line = hint.partition(COME_BEHIND)
+    script = next((it for it in typed if Path(it) == context.params.get("cfg")), "")
+    if not come or not script or line.startswith(context.command_path):
+        return hint
+    from hpc_train.config.beside_script import as_options, is_ours  # on the way to an error
+
+    words: list[str] = []
+    for word in typed:
+        is_theirs = "=" in word and not word.startswith("-") and not is_ours(word)
+        words += as_options(Path(script), word) if is_theirs and word != script else [word]
+    return f"{said}{come}{script_line(context, script, words, behind)}"
 
 
 def _options(context: click.Context) -> Mapping[str, bool]:

@@ -10,6 +10,8 @@ from pathlib import Path
 from hpc_train.config.compose import COMMAND_LINE
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
 from hpc_train.config.origins import Origins
+from hpc_train.config.script_tree import script_tree, words_in
+from hpc_train.config.script_words import COME_BEHIND
 from hpc_train.errors import ConfigError
 
 
@@ -43,25 +45,58 @@ def is_beside_script(key: str) -> bool:
 
 def check_beside(path: Path, overrides: Sequence[str]) -> None:
     """Refuse words beside a script that are none of ours: its own come behind `--`."""
-    for word in overrides:
-        key = word.partition("=")[0].partition(".")[0].strip()
-        if "=" not in word or not is_beside_script(key):
-            fix = f"arguments of {path.name} come behind --: {path} -- {_as_option(path, word)}"
-            if key in FIELDS and "." in word.partition("=")[0] and _has_own_options(path):
-                fix = f"{key} belongs to a config, and {path.name} makes its own: change it there"
-            fix = "name one script" if word.endswith(".py") else fix
-            raise ConfigError(f"{word!r} is nothing that hpc-train takes beside a script", fix)
+    theirs = [it for it in overrides if not is_ours(it)]
+    if not theirs:
+        return
+    name = theirs[0].partition("=")[0]
+    *first, last = map(repr, theirs)
+    said = f"{', '.join(first)} and {last} are" if first else f"{last} is"
+    words = [word for it in theirs for word in as_options(path, it)]
+    fix = f"arguments of {path.name} {COME_BEHIND}{path} -- {shlex.join(words)}"
+    section = name.partition(".")[0].strip()
+    if section in FIELDS and "." in name and _has_own_options(path):
+        fix = f"{section} belongs to a config, and {path.name} makes its own: change it there"
+    if any(it.endswith(".py") for it in theirs):
+        fix = "name one script"
+    raise ConfigError(f"{said} nothing that hpc-train takes beside a script", fix)
 
 
-def _as_option(script: Path, word: str) -> str:
+def is_ours(word: str) -> bool:
+    """Whether it is `key=value` of a key that is taken beside a script."""
+    return "=" in word and is_beside_script(word.partition("=")[0].partition(".")[0])
+
+
+def as_options(script: Path, word: str) -> list[str]:
     """`--lr 0.1` for `lr=0.1` where the script declares that option; else the word itself."""
     name, equals, value = word.partition("=")
     text = script.read_text("utf-8", "replace") if script.is_file() else ""
     for option in dict.fromkeys((name, name.replace("_", "-"), name.replace("-", "_"))):
         declared = rf"add_argument\((?:\s*['\"]-\w['\"],)?\s*['\"]--{re.escape(option)}['\"]"
         if equals and re.search(declared, text):
-            return f"--{option} {shlex.quote(value)}"
-    return word
+            return [f"--{option}", value]
+    return [word]
+
+
+def notes_on_taken(path: Path, overrides: Sequence[str], arguments: Sequence[str]) -> list[str]:
+    """A line for each word that is ours, and may be meant for a script that reads `key=value`.
+
+    Args:
+        path: The script, or a config.
+        overrides: What was typed beside it.
+        arguments: What it is given.
+    """
+    tree = script_tree(path) if path.suffix == ".py" and overrides else None
+    words = words_in(tree) if tree is not None else set()
+    if "from_cli" not in words and not {"hydra", "main"} <= words:
+        return []
+    return [
+        f"{word} is hpc-train's own, and {path.name} is not given it: for {path.name} type"
+        f" {path} -- {shlex.join([word, *arguments])}"
+        for word in overrides
+        # Nobody names a run so often as a seed is set.
+        if (key := word.partition("=")[0]) == "seed" or (key == "name" and key in words)
+        if not any(it.partition("=")[0].lstrip("+") == key for it in arguments)
+    ]
 
 
 def _has_own_options(script: Path) -> bool:

@@ -54,6 +54,7 @@ from hpc_train.config.script_trainers import trainers_for_gpus
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.specs import classes_of, read_object, wanted_of
+from hpc_train.config.terminal_stops import TELLS, terminal_stops
 from hpc_train.config.trainer_lists import trainer_lists
 from hpc_train.config.twice_normalized import (
     twice_normalized_of_class,
@@ -66,8 +67,6 @@ from hpc_train.config.unstepped_optimizers import unstepped_optimizers
 from hpc_train.config.unsynced_logs import unsynced_notes
 from hpc_train.config.validate import other_environment
 from hpc_train.config.validation_notes import validation_notes
-
-_STOPS = ("breakpoint", "pdb.set_trace", "ipdb.set_trace")
 
 # Of callbacks: by its name, or a class of the user's own.
 _MAY_BE_CHECKPOINT = re.compile(r"Checkpoint|(?:class_path|_target_)': '(?!pytorch_l|lightning\.)")
@@ -91,11 +90,13 @@ def _on_heads(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
 
 
 def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
-    """Of a script's losses that are given probabilities, and of those that nothing learns from."""
+    """Of a script that stops at a terminal, gives a loss probabilities, or learns from none."""
     path = config.script.path or ""
     file = workdir / path
     if (tree := script_tree(file)) is None:
         return
+    for line, name in terminal_stops(tree):
+        yield f"{path}:{line} has a {name}: {TELLS}"
     names = read_names(file)
     yield from twice_normalized_of_script(
         tree, names, path, [str(file.resolve().parent), *sys.path]
@@ -150,10 +151,8 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
                 yield f"{loaded.origins.prefix(full)}{full} {said}"
         if found is None or not isinstance(found.definition, ast.ClassDef):
             continue
-        for call in (it for it in ast.walk(found.definition) if isinstance(it, ast.Call)):
-            if (name := ast.unparse(call.func)) in _STOPS:
-                where = f"{class_path} has a {name}() (line {call.lineno})"
-                yield f"{where}: a job has no terminal to type at, and ends there"
+        for line, name in terminal_stops(ast.Module([found.definition], []), found.definition):
+            yield f"{class_path} has a {name} (line {line}): {TELLS}"
         if key == "model":
             yield from _of_a_model(class_path, found, config, str(workdir))
             if said := logs_in_predict(class_path, [str(workdir), *sys.path]):

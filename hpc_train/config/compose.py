@@ -10,6 +10,7 @@ from typing import Any
 from hpc_train.config.hydra_groups import Group, groups_of, is_group
 from hpc_train.config.interpolations import HOLDS_VALUES, takes, with_held
 from hpc_train.config.keys import SECTIONS, TYPES, is_text
+from hpc_train.config.meant_bases import base_elsewhere
 from hpc_train.config.number_keys import check_same_kind, meant_key
 from hpc_train.config.origins import DEFAULT, Origins
 from hpc_train.config.read import Source, parse_value, read_file
@@ -210,8 +211,9 @@ def _add_file(
     source = script_source(path) if is_script(path) else read_file(path)
     above = (*above, path.resolve())
     for name in BASES:
-        for base in _base_names(source, name, composed):
-            _add_file(composed, _find(base, source, name, assets), assets, above)
+        for base in (bases := _base_names(source, name, composed)):
+            found = _find(base, source, name, assets, is_alone=len(bases) == 1)
+            _add_file(composed, found, assets, above)
     site = source.values.pop(_PROFILE, None)
     if typed:
         site, source.lines[_PROFILE] = typed[_PROFILE], COMMAND_LINE
@@ -261,7 +263,7 @@ def _base_names(source: Source, key: str, composed: Composed) -> list[str]:
     return [name for name in names if name != "_self_"]
 
 
-def _find(name: str, source: Source, key: str, assets: Path) -> Path:
+def _find(name: str, source: Source, key: str, assets: Path, *, is_alone: bool = False) -> Path:
     """The file itself beside `source`, or in a `configs` folder above it, or among our own."""
     here = source.path.parent
     wanted = [Path(name)] if Path(name).suffix in (".yaml", ".yml") else [Path(f"{name}.yaml")]
@@ -279,7 +281,8 @@ def _find(name: str, source: Source, key: str, assets: Path) -> Path:
     }
     near = did_you_mean(Path(name).stem, known, prefix=name[: -len(Path(name).name)])
     there = ", ".join(sorted(known if key == _PROFILE else known.values())[:6])
-    hint = near or _looked_in(name, source, parents)
+    elsewhere = base_elsewhere(name, source.path, key=key, is_alone=is_alone)
+    hint = elsewhere or near or _looked_in(name, source, parents)
     if key == _PROFILE and wanted[0].parent != Path("clusters"):
         hint = f"write its name alone: {wanted[0].stem}, of the file clusters/{wanted[0].name}"
     elif key == _PROFILE and not near:

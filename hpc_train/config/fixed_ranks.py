@@ -25,7 +25,7 @@ def fixed_ranks(tree: ast.Module, *, nodes: int, ranks: int) -> Iterator[tuple[i
     Args:
         ranks: How many run the script, on all nodes together.
     """
-    for node in _surely_run(tree):
+    for node in surely_run(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == _GROUP:
             said = _of_group({it.arg: _literal(it.value) for it in node.keywords}, ranks)
             if said:
@@ -36,13 +36,13 @@ def fixed_ranks(tree: ast.Module, *, nodes: int, ranks: int) -> Iterator[tuple[i
                 yield node.lineno, said, "leave that line out: hpc-train sets it for each rank"
 
 
-def _surely_run(node: ast.AST) -> Iterator[ast.AST]:
+def surely_run(node: ast.AST) -> Iterator[ast.AST]:
     """All that stands under no condition; `if __name__ == "__main__"` is none."""
     for child in ast.iter_child_nodes(node):
         is_main = isinstance(child, ast.If) and "__name__" in ast.unparse(child.test)
         if not isinstance(child, _CONDITIONS) or is_main:
             yield child
-            yield from _surely_run(child)
+            yield from surely_run(child)
 
 
 def _literal(value: ast.expr) -> object:

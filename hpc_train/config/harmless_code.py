@@ -54,7 +54,7 @@ def working_statements(tree: ast.Module) -> Iterator[ast.stmt]:
     functions = [it for it in tree.body if isinstance(it, (ast.FunctionDef, ast.AsyncFunctionDef))]
     classes = [it for it in tree.body if isinstance(it, ast.ClassDef)]
     known = _NamesOfModule(
-        imports=_imported(tree),
+        imports=imported_names(tree),
         functions=frozenset(it.name for it in functions),
         records=frozenset(it.name for it in classes if _is_record(it)),
         objects=frozenset(_objects(tree)),
@@ -93,7 +93,8 @@ def is_of_main(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test)
 
 
-def _imported(tree: ast.Module) -> dict[str, str]:
+def imported_names(tree: ast.Module) -> dict[str, str]:
+    """What each name of a module means that an import at its top level binds, dotted."""
     names = {}
     for statement in statements_of(tree.body):
         if isinstance(statement, ast.Import):

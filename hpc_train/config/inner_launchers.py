@@ -12,6 +12,7 @@ from typing import Any
 
 from hpc_train.config.schema import Config
 from hpc_train.config.script_tree import script_tree
+from hpc_train.config.spawned_ranks import spawned_ranks
 
 _LAUNCHERS = re.compile(
     r"(^|/)torchrun$|^torch\.distributed\.(run|launch)$|(^|/)(accelerate|deepspeed)$"
@@ -63,6 +64,9 @@ def inner_launcher_notes(config: Config, workdir: Path) -> Iterator[str]:
                     f"{config.script.path}:{call.lineno} starts {launcher}, and hpc-train starts"
                     f" the ranks already: {instead_of(launcher, script)}"
                 )
+    slurm = config.slurm
+    for line, said, hint in spawned_ranks(tree, nodes=slurm.nodes, gpus=slurm.gpus_per_node):
+        yield f"{config.script.path}:{line} {said}: {hint}"
 
 
 def _written(node: ast.expr) -> str | list[str]:

@@ -106,6 +106,11 @@ def _check_section(name: str, values: Mapping[str, Any], origins: Origins) -> No
                 f"{name}.{key}={shlex.quote(value)}" if is_typed else f"{name}: {{{key}: {value}}}"
             )
             raise origins.error(name, f"is {value!r}", f"write {fix}")
+        if name == "notify" and isinstance(value, str) and not meant:
+            from hpc_train.config.notify_words import of_section
+
+            if hint := of_section(value, values, typed=origins.is_typed(name)):
+                raise origins.error(name, "is a section, and has a text", hint)  # maybe a secret
         if isinstance(value, list):
             from hpc_train.config.dashes import without_dashes  # on the way to an error
 

@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from hpc_train.config import values as checks
 from hpc_train.config.accelerate_config import check_accelerate_config
 from hpc_train.config.assets import config_dir
-from hpc_train.config.beside_script import check_beside, hint_beside
+from hpc_train.config.beside_script import check_beside, hint_beside, notes_on_taken
 from hpc_train.config.call_arguments import SAID_OF_SUBMIT, class_as_text
 from hpc_train.config.compose import (
     COMMAND_LINE,
@@ -36,8 +36,9 @@ from hpc_train.config.lightning_cli import check_lightning_cli, leave_out_unchos
 from hpc_train.config.logger_forms import write_out_loggers
 from hpc_train.config.origins import Origins
 from hpc_train.config.other_words import SAID_OF_KEYS, SWITCHES
+from hpc_train.config.resume_arguments import check_resume
 from hpc_train.config.schema import Config
-from hpc_train.config.script_file import check_args, check_resume, is_script
+from hpc_train.config.script_file import check_args, is_script
 from hpc_train.config.secrets import check_passthrough
 from hpc_train.config.sections import in_python
 from hpc_train.config.show import escape
@@ -149,6 +150,7 @@ def load(
     _refuse_swept(composed, overrides, flags or {})
     _settle_script(composed, Path(path), arguments)
     composed.left_out = leave_out_unchosen(composed.values, composed.origins)
+    composed.left_out += notes_on_taken(Path(path), overrides, arguments or ())
     check_bare_objects(composed.bare)
     check_hydra(composed.values, composed.origins, Path(path), composed.groups)
     check_accelerate_config(composed.values, Path(path))
@@ -349,7 +351,7 @@ def _settle_script(composed: Composed, path: Path, arguments: Sequence[str] | No
         composed.merge({"script": {"args": escape(list(arguments))}}, {}, COMMAND_LINE)
     composed.values.setdefault("name", Path(str(script)).stem)
     check_args(composed.values["script"].get("args") or [], composed.origins)
-    check_resume(composed.values["script"].get("resume") or {}, composed.origins)
+    check_resume(composed.values["script"].get("resume") or {}, composed.origins, str(script))
     for name in OF_THE_SCRIPT:
         if name in composed.values:
             said = f"stands beside script.path ({script}), which decides it"

@@ -219,10 +219,6 @@ SAID_OF_KEYS = {
     " requeue: {enabled: false}",
     **dict.fromkeys(("slurm.project", "slurm.allocation"), "write slurm.account"),
     **dict.fromkeys(("slurm.email", "slurm.mail", "email"), "write slurm.mail_user"),
-    **dict.fromkeys(
-        ("notify.email", "notify.url", "notify.urls", "notify.slack"),
-        "write the address into a file that only you can read, and notify.urls_from: ~/FILE",
-    ),
 }
 
 

@@ -23,6 +23,7 @@ from hpc_train.config.modules import (
 from hpc_train.config.moved_names import moved_import
 from hpc_train.config.other_lightning import import_there
 from hpc_train.config.other_systems import tried_in_vain
+from hpc_train.config.package_scripts import how_to_import
 from hpc_train.config.script_trainers import fit_on_import
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
@@ -277,9 +278,11 @@ def _no_package(module: FoundModule, needed: NeededImport) -> ConfigError:
     name = needed.module.lstrip(".")
     written = f"from {name} import {', '.join(needed.names)}"
     written = written if name else f"import {', '.join(needed.names)}"
+    assert module.file is not None
+    own = how_to_import(module.file, is_script=module.name == "__main__")
     return ConfigError(
         f"{module.file}:{needed.line}: a relative import, and {module.name} is in no package",
-        f"write {written}",
+        own or f"write {written}",
     )
 
 

@@ -6,13 +6,11 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from hpc_train.config.resume_arguments import resume_option, saved_pattern, saves_in_loops
 from hpc_train.config.schema import Config
 from hpc_train.config.script_tree import script_tree
 
 _LIGHTNING = ("pytorch_lightning", "lightning")  # whose Trainer's state hpc-train saves itself
-_RESUMES = ("--resume", "--resume-from", "--resume_from", "--ckpt", "--checkpoint", "--resume-path")
-_LOOPS = (ast.For, ast.While, ast.AsyncFor)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def note_on_own_saves(config: Config, folder: Path) -> str:
@@ -27,12 +25,12 @@ def note_on_own_saves(config: Config, folder: Path) -> str:
     tree = script_tree(folder / script.path)
     if tree is None or _is_lightnings(tree, (folder / script.path).parent):
         return ""
-    call = next(_saves_in_loops(tree), None)
+    call = next(saves_in_loops(tree), None)
     if call is None:
         return ""
-    when = _pattern(call)
+    when = saved_pattern(call)
     loads = any(isinstance(it, ast.Attribute) and it.attr == "load" for it in ast.walk(tree))
-    option = next(filter(None, map(_resume_option, ast.walk(tree))), "")
+    option = resume_option(tree)
     written = f"{{when: {when or 'FILE'}, args: [{option}, '{{newest}}']}}" if option else ""
     write = f'"script.resume={written}"' if option else f"script.resume.when={when or 'FILE'}"
     also = "" if loads else ", and load it where it is there (torch.load)"
@@ -62,33 +60,3 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (it.name for it in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.module or "."
-
-
-def _saves_in_loops(tree: ast.Module) -> Iterator[ast.Call]:
-    """Calls of torch.save in a loop, or in a function of the script that is called in one."""
-    inside = [it for loop in ast.walk(tree) if isinstance(loop, _LOOPS) for it in ast.walk(loop)]
-    called = {
-        it.func.id for it in inside if isinstance(it, ast.Call) and isinstance(it.func, ast.Name)
-    }
-    functions = (it for it in ast.walk(tree) if isinstance(it, _FUNCTIONS) and it.name in called)
-    inside += [it for function in functions for it in ast.walk(function)]
-    for node in inside:
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.save":
-            yield node
-
-
-def _pattern(call: ast.Call) -> str:
-    """The file that is saved, with `*` for what changes in its name; empty where it is not told."""
-    given = [*call.args[1:2], *(it.value for it in call.keywords if it.arg == "f")]
-    parts = given[0].values if given and isinstance(given[0], ast.JoinedStr) else given
-    words = [str(it.value) if isinstance(it, ast.Constant) else "*" for it in parts]
-    return "".join(words) if any(isinstance(it, ast.Constant) for it in parts) else ""
-
-
-def _resume_option(node: ast.AST) -> str:
-    """The option by which the script is told what to go on from, where it takes a value."""
-    if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith(".add_argument"):
-        return ""
-    names = [it.value for it in node.args if isinstance(it, ast.Constant)]
-    switch = any(it.arg == "action" for it in node.keywords)
-    return "" if switch else next((it for it in names if it in _RESUMES), "")

@@ -23,7 +23,8 @@ _HARMLESS = (
     *("torch", "torchvision", "torchaudio", "torchmetrics", "lightning", "lightning_fabric"),
     *("numpy", "scipy", "sklearn", "pandas", "PIL", "cv2", "h5py", "einops", "matplotlib"),
     *("tqdm", "rich", "yaml", "omegaconf", "click", "tensorboard", "tensorboardX", "wandb"),
-    *("transformers", "tokenizers", "datasets", "timm", "hpc_train"),
+    *("transformers", "tokenizers", "datasets", "timm", "hpc_train", "hydra", "dotenv"),
+    *("safetensors", "tiktoken", "sentencepiece", "skimage", "seaborn", "albumentations"),
 )
 # What wraps a model or shards it, and trainers that do so.
 _WRAPS = re.compile(
@@ -40,7 +41,7 @@ _EXCHANGES = re.compile(
 # By which a script reaches its gradients or weights, to exchange them itself.
 _REACHES = ("grad", "data", "main_grad", "parameters_to_vector", "vector_to_parameters")
 _HOOKS = re.compile(r"register_\w*hook|distributed\.nn\b|\bdist\.nn\b")
-_TELLS_APART = re.compile(
+TELLS_APART = re.compile(
     r"(?i).*(?:rank|world|barrier|environ|getenv|hostname|getpid|uuid|sampler|process_index|node)"
     r"|(?:getattr|exec|globals|import_module|__import__)\Z"
 )
@@ -83,13 +84,13 @@ def trained_apart(
     made_here = {it.name for it in ast.walk(tree) if isinstance(it, ast.ClassDef)}
     wraps = {it for it in words - made_here if _WRAPS.fullmatch(it)}
     wraps |= words & {*_SETS_UP} if fabric else words & {"Fabric"}
-    if wraps or not all(_is_known(it, search_path[0]) for it in (tree, *own)):
+    if wraps or not all(is_known(it, search_path[0]) for it in (tree, *own)):
         return None
     exchanges = any(map(_EXCHANGES.fullmatch, words))
     if exchanges and any(_may_average(it) for it in (tree, *own)):
         return None
     alone = "each trains a model of its own, as no gradients are averaged"
-    is_sure = not exchanges and not any(map(_TELLS_APART.match, words - {_GROUP}))
+    is_sure = not exchanges and not any(map(TELLS_APART.match, words - {_GROUP}))
     if session is not None:
         said = f"opens a Session, and nothing wraps the model: of {ranks} ranks {alone}"
     elif fabric is not None:
@@ -99,27 +100,40 @@ def trained_apart(
     return Apart(makes.lineno, said, _to_write(tree, fabric), is_sure)
 
 
+def wrap_behind(tree: ast.Module) -> str:
+    """The line that wraps the script's model, and where it stands."""
+    model, _, where = _optimizer_made(tree)
+    write = f"{model} = torch.nn.parallel.DistributedDataParallel({model})"
+    return f"{write}{where or ' before its loop'}"
+
+
 def _to_write(tree: ast.Module, fabric: ast.Call | None) -> str:
     """The lines that set it up, by the script's own names."""
-    made = [it for it in ast.walk(tree) if isinstance(it, ast.Assign)]
-    made = [it for it in made if isinstance(it.value, ast.Call)]
-    made.sort(key=lambda it: it.lineno)
-    model, optimizer, where = "model", "optimizer", ""
-    for it in reversed(made):
-        of = next(filter(None, map(_parameters_of, _given(it))), "")
-        if of:
-            model, optimizer, where = of, _target(it), f" behind line {it.end_lineno}"
     alone = "or start it with --nodes 1 --gpus 1"
     if fabric is None:
-        write = f"{model} = torch.nn.parallel.DistributedDataParallel({model})"
-        return f"write {write}{where or ' before its loop'}, {alone}"
+        return f"write {wrap_behind(tree)}, {alone}"
+    model, optimizer, where = _optimizer_made(tree)
     name = name_given_to(fabric, tree) or "fabric"
     write = f"{model}, {optimizer} = {name}.setup({model}, {optimizer}){where}"
-    for it in (it for it in made if _is_call_of(it.value, "DataLoader")):
+    for it in (it for it in _made(tree) if _is_call_of(it.value, "DataLoader")):
         loader = _target(it)
         write += f", and {loader} = {name}.setup_dataloaders({loader}) behind line {it.end_lineno}"
         break
     return f"write {write}, {alone}"
+
+
+def _optimizer_made(tree: ast.Module) -> tuple[str, str, str]:
+    """The names of the model and of its optimizer, and behind which line both are there."""
+    for it in _made(tree):
+        if of := next(filter(None, map(_parameters_of, _given(it))), ""):
+            return of, _target(it), f" behind line {it.end_lineno}"
+    return "model", "optimizer", ""
+
+
+def _made(tree: ast.Module) -> list[ast.Assign]:
+    """What is made by calls and has a name, by line."""
+    made = [it for it in ast.walk(tree) if isinstance(it, ast.Assign)]
+    return sorted((it for it in made if isinstance(it.value, ast.Call)), key=lambda it: it.lineno)
 
 
 def _target(assigned: ast.Assign) -> str:
@@ -146,8 +160,8 @@ def _is_call_of(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == name
 
 
-def _is_known(text: ast.Module, folder: str) -> bool:
-    """Whether all that is imported is Python's own, one of the packages above, or was read."""
+def is_known(text: ast.Module, folder: str) -> bool:
+    """Whether all that is imported is Python's own, a package of `_HARMLESS`, or was read."""
     for node in ast.walk(text):
         names = [it.name for it in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and not node.level:

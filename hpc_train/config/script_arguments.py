@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from hpc_train.config.flags import FLAGS
+from hpc_train.config.script_tree import script_tree
 from hpc_train.config.script_words import ADD_BEHIND
 from hpc_train.config.words import did_you_mean
 
@@ -99,13 +100,20 @@ def names_given(tree: ast.Module) -> set[str] | None:
         return None
 
 
-def option_for(key: str, script: Path) -> str:
-    """The one option of a script that says what a key does, as `--epochs` max_epochs; or empty."""
+def declared_options(tree: ast.Module) -> list[str] | None:
+    """The options that the script's parser takes; None where its text does not tell them all."""
     known: list[str] = []
     try:
-        _rebuilt(ast.parse(script.read_bytes()), known)
-    except (_OpenError, OSError, SyntaxError, ValueError):
-        return ""
+        _rebuilt(tree, known)
+    except _OpenError:
+        return None
+    return known
+
+
+def option_for(key: str, script: Path) -> str:
+    """The one option of a script that says what a key does, as `--epochs` max_epochs; or empty."""
+    tree = script_tree(script)
+    known = declared_options(tree) or [] if tree is not None else []
     words = set(key.split("_"))
     plain = {it: set(re.split("[-_]", it.strip("-"))) for it in known if it.startswith("--")}
     same = [it for it, of in plain.items() if of == words]

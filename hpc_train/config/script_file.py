@@ -6,7 +6,7 @@ import ast
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,16 +42,6 @@ def is_script(path: Path) -> bool:
 def script_source(path: Path) -> Source:
     """What a config would say that names this script and leaves the rest at its defaults."""
     return Source(path, {"script": {"path": str(path)}}, {})
-
-
-def check_resume(resume: Any, origins: Origins) -> None:
-    """Refuse what is not `{when: PATTERN, args: [...]}`."""
-    key, example = "script.resume", 'write {when: "out/ckpt.pt", args: [--resume, "{newest}"]}'
-    if not isinstance(resume, Mapping) or set(resume) - {"when", "args"}:
-        raise origins.error(key, f"is {resume!r}", example)
-    if resume and not (isinstance(resume.get("when"), str) and resume["when"].strip()):
-        raise origins.error(f"{key}.when", "names no checkpoint of the script's", example)
-    check_args(resume.get("args") or [], origins, f"{key}.args")
 
 
 def check_args(arguments: Any, origins: Origins, key: str = "script.args") -> None:
@@ -187,6 +177,14 @@ def _check_parser(tree: ast.Module, config: Config, origins: Origins) -> None:
         if not origins.is_typed("script.args") and origins.of("script.args") != DEFAULT:
             hint = hint.replace(ADD_BEHIND, "add to them: ")
         raise origins.error("script.args", f": {config.script.path} refuses: {said}", hint)
+    if not config.script.resume:
+        return
+    from hpc_train.config.resume_arguments import refused_resume
+
+    said, hint = refused_resume(tree, config.script, origins)
+    if said:
+        where = f": {config.script.path} refuses them, as a job that follows gives them: {said}"
+        raise origins.error("script.resume.args", where, hint)
 
 
 def _check_parsed(tree: ast.Module, config: Config, origins: Origins) -> None:
@@ -228,18 +226,28 @@ def _unconditional(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _check_places(tree: ast.Module, config: Config, origins: Origins) -> None:
+    """Refuse a Trainer or a Fabric for more GPUs or nodes than there are; all of a call at once."""
     slurm, path = config.slurm, config.script.path
-    given = {"devices": ("--gpus", slurm.gpus_per_node), "num_nodes": ("--nodes", slurm.nodes)}
+    given = {"num_nodes": ("--nodes", slurm.nodes), "devices": ("--gpus", slurm.gpus_per_node)}
+    wrong: dict[tuple[int, str], list[tuple[str, int]]] = {}
     for name, (asked, line, of) in places_asked_for(tree).items():
-        option, number = given[name]
-        by_cpu = name == "devices" and slurm.gpus_per_node and config.script.accelerator != "cpu"
-        cpus = " (without GPUs: and script.accelerator=cpu)" if by_cpu else ""
-        if asked > number:
-            raise origins.error(
-                "script.path",
-                f": {path}:{line} asks for {of}({name}={asked}), and this run has {number}",
-                f"submit it with {option} {asked}{cpus}, or leave {name} out of the {of}",
-            )
+        if asked > given[name][1]:
+            wrong.setdefault((line, of), []).append((name, asked))
+    by_cpu = slurm.gpus_per_node and config.script.accelerator != "cpu"
+    errors = []
+    for (line, of), many in wrong.items():
+        asks = ", ".join(f"{name}={asked}" for name, asked in many)
+        has = str(given[many[0][0]][1])
+        if len(many) > 1:
+            gpus, nodes = slurm.gpus_per_node, slurm.nodes
+            has = f"{gpus} device{'s'[: gpus != 1]} on {nodes} node{'s'[: nodes != 1]}"
+        options = " ".join(f"{given[name][0]} {asked}" for name, asked in reversed(many))
+        out = "both" if len(many) > 1 else many[0][0]
+        cpus = "; without GPUs add script.accelerator=cpu" if by_cpu and "devices" in asks else ""
+        said = f": {path}:{line} asks for {of}({asks}), and this run has {has}"
+        hint = f"submit it with {options}, or leave {out} out of the {of}{cpus}"
+        errors.append(origins.error("script.path", said, hint))
+    tell_together(errors)
 
 
 def _check_ranks(
@@ -263,9 +271,13 @@ def ranks_apart(
 ) -> Apart | None:
     """What is to be said of a script whose ranks average nothing; see `trained_apart`."""
     from hpc_train.config.ranks_apart import trained_apart
+    from hpc_train.config.single_process import trained_alone
 
     file, path, ranks = _run_by(config, workdir, search_path)
-    return trained_apart(tree, file, path, ranks=ranks)
+    apart = trained_apart(tree, file, path, ranks=ranks)
+    if apart is not None or config.script.may_take_no_steps:
+        return apart
+    return trained_alone(tree, file, path, ranks=ranks)
 
 
 def data_of_ranks(
@@ -312,6 +324,12 @@ def _check_old(tree: ast.Module, config: Config, origins: Origins) -> None:
     """Refuse what Lightning 2 has dropped, and a strategy that starts ranks beside ours."""
     if config.script.launcher == "none":
         return  # its one process may start them
+    from hpc_train.config.spawned_ranks import sure_spawn
+
+    slurm = config.slurm
+    if spawned := sure_spawn(tree, nodes=slurm.nodes, gpus=slurm.gpus_per_node):
+        line, said, fix = spawned
+        raise origins.error("script.path", f": {config.script.path}:{line} {said}", fix)
     if found := word_of_old(tree, list(_unconditional(tree.body))):
         line, word, fix = found
         said = f": {config.script.path}:{line} has {word}, which cannot be here or in Lightning 2"

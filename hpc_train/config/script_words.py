@@ -8,6 +8,7 @@ from collections.abc import Collection
 # How a fix begins that names the arguments which a script lacks; the command line that was typed
 # is put in its place where it is known.
 ADD_BEHIND = "add behind --: "
+COME_BEHIND = "come behind --: "
 FIRST_BEHIND = "write as the first word behind --: "
 # Programs that start a script, and are typed in front of it.
 STARTERS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "srun", "mpirun", "bash")

@@ -17,6 +17,7 @@ from hpc_train.config.keys import FIELDS, SECTIONS
 from hpc_train.config.lightning_home import of_project
 from hpc_train.config.logger_forms import LOGGER_WORDS
 from hpc_train.config.meant_callbacks import meant_callback
+from hpc_train.config.notify_words import of_address
 from hpc_train.config.origins import Origins
 from hpc_train.config.other_words import (
     OF_A_CLASS,
@@ -86,6 +87,7 @@ def unknown_key(
         hint = hint or of_a_file(key, written, values)
     hint = hint or ("" if script else _of_a_class(key, values))
     hint = hint or _of_gres(full, values, typed=typed) or _of_count(full, values, typed=typed)
+    hint = hint or of_address(full, values, typed=typed)
     slip = did_you_mean(key, known, prefix=f"{section}.", cutoff=_NEARER) if section else ""
     hint = (
         hint or slip or _known_word(full, section, key, script=script) or _of_sbatch(section, key)

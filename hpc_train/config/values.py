@@ -20,13 +20,14 @@ from hpc_train.config.interpolations import walk
 from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, TYPES, is_text
 from hpc_train.config.logger_words import check_loggers
 from hpc_train.config.long_paths import MAX_NAME, MAX_PATH
+from hpc_train.config.notify_words import MAIL_ADDRESS, event_hint
 from hpc_train.config.origins import Origins
 from hpc_train.config.ranges import RANGES, out_of_range
 from hpc_train.config.read import Sexagesimal
 from hpc_train.config.schema import REQUIRED, Config, NotifyConfig, SlurmConfig
 from hpc_train.config.secrets import looks_secret
 from hpc_train.config.specs import CLASS_PATH
-from hpc_train.config.words import NEWEST, did_you_mean, meant_number, with_unit
+from hpc_train.config.words import NEWEST, meant_number, with_unit
 from hpc_train.errors import ConfigError
 
 _SHELLS = re.compile(r"[/:]\$[A-Za-z_]|^\$[A-Za-z_]\w*[/:]")  # of a path, or of several
@@ -294,16 +295,17 @@ def _check_notify(config: Config, origins: Origins) -> None:
         if Path(source).exists():  # a file's name is no secret
             hint = f"write the whole path: {Path(source).absolute()}"
             raise origins.error(key, "is a path that depends on the folder", hint)
+        in_file = "put it into a file that only you can read: urls_from: ~/.config/hpc-train/notify"
+        of_mail = "for mail write slurm.mail_user, with the address, in place of urls_from"
         raise origins.error(
             key,
             "is neither the name of a variable nor a file; an address, which may hold a secret, is"
             " never written into a config or a run",
-            "put it into a file that only you can read: urls_from: ~/.config/hpc-train/notify",
+            of_mail if MAIL_ADDRESS.fullmatch(source) else in_file,
         )
     known = NotifyConfig().events
-    every = f"write {', '.join(known)}"
     tell_together(
-        origins.error(f"notify.events.{index}", f"is {it!r}", did_you_mean(it, known) or every)
+        origins.error(f"notify.events.{index}", f"is {it!r}", event_hint(it, known))
         for index, it in enumerate(config.notify.events)
         if it not in known
     )

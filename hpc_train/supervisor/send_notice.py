@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hpc_train.codec import Document
+from hpc_train.config.notify_words import MAIL_ADDRESS
 from hpc_train.config.schema import NotifyConfig
 from hpc_train.errors import HpcTrainError
 from hpc_train.runs.installed import install_command
@@ -72,14 +73,33 @@ def read_urls(source: str, environ: Mapping[str, str]) -> list[str]:
     return urls
 
 
+def how_to_correct(urls: Sequence[str]) -> str:
+    """What to write for the first word that is no URL, as all of Apprise's are; else empty."""
+    wrong = next(filter(_is_no_url, urls), "")
+    if MAIL_ADDRESS.fullmatch(wrong):
+        own = "in place of notify mail_user: ADDRESS in slurm, and Slurm sends it"
+        return f"for mail write mailto://USER:PASSWORD@HOST there; or {own}"
+    every = "https://github.com/caronc/apprise/wiki"
+    return f"write SERVICE://... there, as {every} lists them" if wrong else ""
+
+
+def _is_no_url(word: str) -> bool:
+    return "://" not in word
+
+
 def channel_notes(notify: NotifyConfig) -> list[str]:
     """Why no notice could be sent from this shell; it is no reason to refuse a training."""
     if not notify.urls_from:
         return []
     try:
-        read_urls(notify.urls_from, os.environ)
+        urls = read_urls(notify.urls_from, os.environ)
     except HpcTrainError as error:
         return [f"{error.message}, so no notice will be sent: {error.hint}"]
+    if fix := how_to_correct(urls):
+        wrong = sum(map(_is_no_url, urls))
+        what = "what it has is no URL" if len(urls) == 1 else f"{wrong} of {len(urls)} are no URLs"
+        which = "no notice will be" if wrong == len(urls) else "to these no notice will be"
+        return [f"notify.urls_from: {notify.urls_from}: {what}, and {which} sent: {fix}"]
     if find_spec("apprise") is None:
         return [
             f"Apprise is not installed, so no notice will be sent: {install_command(extra=_EXTRA)}"

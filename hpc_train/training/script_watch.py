@@ -24,6 +24,7 @@ import torch.multiprocessing
 from torch.utils.data import DataLoader
 
 from hpc_train.config.inner_launchers import instead_of, started_launcher
+from hpc_train.config.spawned_ranks import instead_of_spawn
 from hpc_train.errors import ConfigError, HpcTrainError
 from hpc_train.plan import env_names
 from hpc_train.plan.world import World
@@ -39,7 +40,6 @@ from hpc_train.training.unshared_steps import note_unshared
 
 _TAKEN = re.compile(r"EADDRINUSE|[Aa]ddress already in use")
 _HERE = ("localhost", "127.0.0.1", "::1")
-_ONE_RANK = "let it train one rank, by RANK, WORLD_SIZE and LOCAL_RANK, which are set"
 
 
 def watch_script(rank: Rank, plain: PlainScript, world: World) -> None:
@@ -158,7 +158,7 @@ class _Watch:
             self._refuse(
                 f"the script starts {count} processes (torch.multiprocessing), and this is one of"
                 f" {self._world.world_size} ranks already",
-                _ONE_RANK,
+                instead_of_spawn(self._world.nodes, 0),
             )
         return real(*given, **named)
 

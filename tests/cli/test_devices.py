@@ -190,7 +190,8 @@ def test_too_few_ranks_for_a_script_are_told_with_the_words_for_cpus(
     with pytest.raises(ConfigError) as refused:
         api.load("train.py")
     assert refused.value.hint.startswith(
-        "submit it with --gpus 4 (without GPUs: and script.accelerator=cpu), or leave devices"
+        "submit it with --gpus 4, or leave devices out of the Trainer; without GPUs add"
+        " script.accelerator=cpu"
     )
     with pytest.raises(ConfigError) as refused:
         api.load("train.py", "script.accelerator=cpu")

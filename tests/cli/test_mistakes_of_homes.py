@@ -94,8 +94,11 @@ def test_key_and_value_as_two_arguments_of_load(project: Path, value: object) ->
             "import argparse\n",
             "trainer belongs to a config, and fit.py makes its own: change it there",
         ),
-        ("import hydra, argparse\n", "come behind --: fit.py -- trainer.max_epochs=3"),
-        ("", "arguments of fit.py come behind --: fit.py -- trainer.max_epochs=3"),
+        (
+            "import hydra, argparse\n",
+            "come behind --: hpc-train run fit.py -- trainer.max_epochs=3",
+        ),
+        ("", "arguments of fit.py come behind --: hpc-train run fit.py -- trainer.max_epochs=3"),
     ],
 )
 def test_a_key_of_a_config_beside_a_script(hpc, project: Path, head: str, fix: str) -> None:

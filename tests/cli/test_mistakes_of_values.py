@@ -322,7 +322,7 @@ __all__ = ["project"]
             "submit cfg.yaml notify.email=a@b",
             3,
             "notify.email is no key",
-            "notify.urls_from: ~/FILE",
+            "notify.urls_from=~/FILE",
         ),
         ("submit cfg.yaml snapshot=true", 3, "snapshot is True", "write snapshot: git"),
         (r"submit cfg.yaml runs_dir=C:\me\runs", 3, "a path of Windows", "/scratch/me/runs"),

@@ -79,6 +79,32 @@ def test_a_variable_that_is_not_set_is_a_note_and_no_refusal(hpc) -> None:
 
 
 @pytest.mark.parametrize(
+    ("lines", "what"),
+    [
+        ("me@uni.edu", "what it has is no URL, and no notice will be sent: for mail write mailto:"),
+        ("json://h/SECRET\nme@uni.edu", "1 of 2 are no URLs, and to these no notice will be sent:"),
+        ("slack: SECRET", "2 of 2 are no URLs, and no notice will be sent: write SERVICE://..."),
+    ],
+)
+def test_a_line_that_is_no_url_is_a_note_without_a_word_of_it(
+    hpc, tmp_path: Path, lines: str, what: str
+) -> None:
+    (tmp_path / "urls").write_text(f"# mine\n{lines}\n")
+    said = hpc("config", "show", DIGITS, f"notify.urls_from={tmp_path}/urls")
+    assert said.code == 0
+    assert f"note: notify.urls_from: {tmp_path}/urls: {what}" in said.err
+    assert "SECRET" not in said.err
+    assert "me@uni.edu" not in said.err
+
+
+def test_a_test_notice_to_a_line_that_is_no_url_says_what_one_is(hpc, tmp_path: Path) -> None:
+    (tmp_path / "urls").write_text("me@uni.edu\n")
+    said = hpc("notify", DIGITS, f"notify.urls_from={tmp_path}/urls", "notify.timeout_s=30")
+    assert said.code == 1
+    assert "fix: for mail write mailto://USER:PASSWORD@HOST there; or in place of" in said.err
+
+
+@pytest.mark.parametrize(
     ("words", "complaint", "fix"),
     [
         ("notify.events=[end,fialure]", "notify.events.1 is 'fialure'", "did you mean 'failure'?"),

@@ -45,6 +45,55 @@ def test_what_is_shown_is_taken(hpc, tmp_path: Path) -> None:
     assert "#SBATCH --time=1:00:00" in shown.out
 
 
+@pytest.mark.parametrize("command", ["run", "submit"])
+@pytest.mark.parametrize(
+    ("typed", "said", "meant"),
+    [
+        ("train.py a.lr=0.1", "'a.lr=0.1' is", "train.py -- a.lr=0.1"),
+        ("train.py a.lr=0.1 b=3", "'a.lr=0.1' and 'b=3' are", "train.py -- a.lr=0.1 b=3"),
+        (
+            "--gpus 1 train.py a=1 slurm.mem=8G 'b=x y' c=3 -- +d=4",
+            "'a=1', 'b=x y' and 'c=3' are",
+            "train.py --gpus 1 slurm.mem=8G -- a=1 'b=x y' c=3 +d=4",
+        ),
+        ("./train.py lr=0.1 a=1", "'lr=0.1' and 'a=1' are", "./train.py -- --lr 0.1 a=1"),
+        ("train.py seed=3 a=1", "'a=1' is", "train.py seed=3 -- a=1"),
+    ],
+)
+def test_all_key_values_of_the_script_are_in_the_line(
+    hpc, tmp_path: Path, command: str, typed: str, said: str, meant: str
+) -> None:
+    (tmp_path / "train.py").write_text("p.add_argument('--lr')\n")
+    told = hpc(command, *shlex.split(typed))
+    assert told.code == 3
+    assert f"error: {said} nothing that hpc-train takes beside a script\n" in told.err
+    assert told.err.endswith(f"train.py come behind --: hpc-train {command} {meant}\n")
+
+
+@pytest.mark.parametrize(
+    ("script", "typed", "noted"),
+    [
+        ("OmegaConf.from_cli()", "seed=3", "train.py type train.py -- seed=3\n"),
+        ("OmegaConf.from_cli()", "seed=3 -- b=1", "train.py type train.py -- seed=3 b=1"),
+        ("@hydra.main()\ndef f(cfg): ...", "seed=3", "seed=3 is hpc-train's own, and train.py is"),
+        ("OmegaConf.from_cli().name", "name=x", "name=x is hpc-train's own, and train.py is not"),
+        ("OmegaConf.from_cli()", "name=x", ""),
+        ("OmegaConf.from_cli()", "slurm.nodes=1", ""),
+        ("OmegaConf.from_cli()", "seed=3 -- seed=3", ""),
+        ("OmegaConf.from_cli()", "seed=3 -- +seed=3", ""),
+        ("L.seed_everything()", "seed=3", ""),
+    ],
+)
+def test_a_key_of_ours_beside_a_script_that_reads_key_values_is_noted(
+    hpc, tmp_path: Path, script: str, typed: str, noted: str
+) -> None:
+    (tmp_path / "train.py").write_text(f"{script}\n")
+    told = hpc("render", "train.py", *shlex.split(typed))
+    assert told.code == 0
+    assert ("is hpc-train's own" in told.err) == bool(noted)
+    assert noted in told.err
+
+
 @pytest.mark.parametrize("command", ["run", "submit", "render"])
 @pytest.mark.parametrize(
     ("typed", "meant"),
@@ -109,3 +158,22 @@ def test_a_module_is_told_as_its_file(hpc, tmp_path: Path, typed: str, told: str
     said = hpc("run", *shlex.split(typed))
     assert said.code in (2, 3)
     assert told in said.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("-m pack.train", "pack/train.py"),
+        ("-m pack.train --lr 1", "pack/train.py -- --lr 1"),
+        ("--gpus 2 -m pack.train -- --lr 1", "pack/train.py --gpus 2 -- --lr 1"),
+        ("-m pack.train slurm.mem=8G a=1", "pack/train.py slurm.mem=8G -- a=1"),
+    ],
+)
+def test_a_module_behind_m_is_told_as_the_line_of_its_file(
+    hpc, tmp_path: Path, typed: str, meant: str
+) -> None:
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "train.py").write_text("print(1)\n")
+    said = hpc("run", *shlex.split(typed))
+    assert said.code == 2
+    assert said.err.endswith(f"fix: name the module's file: hpc-train run {meant}\n")

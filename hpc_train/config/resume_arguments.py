@@ -1,0 +1,152 @@
+"""`script.resume`: a script's own checkpoint, and the arguments by which it goes on from that."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hpc_train.config.compose import COMMAND_LINE
+from hpc_train.config.origins import Origins
+from hpc_train.config.schema import ScriptConfig
+from hpc_train.config.script_arguments import declared_options, refused_arguments
+from hpc_train.config.script_file import check_args
+from hpc_train.config.script_tree import script_tree, words_in
+
+_NEWEST = "{newest}"
+_EXAMPLE = "out/ckpt.pt"
+# Options by which a script is told what to go on from.
+_RESUMES = re.compile(
+    r"--(?:resume|restore)(?:[-_](?:from|path|file|ckpt|checkpoint))*"
+    r"|--(?:load[-_])?(?:ckpt|checkpoint)"
+)
+_PLAIN = re.compile(r"[\w./][\w./*?-]*")  # a text that YAML takes without quotes
+# By which a script may read its command line.
+_READS_LINE = re.compile(
+    r"argv|argparse|getopt|optparse|click|typer|fire|absl|hydra|omegaconf|\w*(?i:cli|parser)"
+)
+_MOST_SHOWN = 8
+_LOOPS = (ast.For, ast.While, ast.AsyncFor)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def check_resume(resume: Any, origins: Origins, script: str) -> None:
+    """Refuse what is not `{when: PATTERN, args: [...]}`.
+
+    Args:
+        script: Its path, whose text tells what to write.
+    """
+    key = "script.resume"
+    if not isinstance(resume, Mapping) or set(resume) - {"when", "args"}:
+        when = resume.get("when") if isinstance(resume, Mapping) else resume
+        raise origins.error(key, f"is {resume!r}", _how_to_write(when, script, origins))
+    if resume and not (isinstance(resume.get("when"), str) and resume["when"].strip()):
+        hint = _how_to_write(None, script, origins)
+        raise origins.error(f"{key}.when", "names no checkpoint of the script's", hint)
+    check_args(resume.get("args") or [], origins, f"{key}.args")
+
+
+def refused_resume(tree: ast.Module, script: ScriptConfig, origins: Origins) -> tuple[str, str]:
+    """What the script's parser would say in the second attempt, and what to write; or empty.
+
+    Args:
+        tree: The script, whose parser takes `script.args` by themselves.
+        script: What it is given.
+        origins: Of the config.
+    """
+    when, given = str(script.resume.get("when", "")), [str(it) for it in script.args]
+    words = [str(it) for it in script.resume.get("args") or []]
+    added = [it.replace(_NEWEST, when) for it in words]
+    if not added or any("{" in it for it in (*given, *added)):  # {key} is filled in by a sweep
+        return "", ""
+    said, hint = refused_arguments(tree, [*given, *added])
+    if not said:
+        return "", ""
+    bare = [it for it in words if it != _NEWEST]
+    if bare and bare != words and not refused_arguments(tree, [*given, *bare])[0]:
+        return said, f"{bare[-1]} takes no value: write args: [{', '.join(bare)}]"
+    if not said.startswith("unrecognized"):
+        return said, "correct them: a job that follows adds them to script.args"
+    if hint.startswith("did you mean") and not resume_option(tree):
+        return said, hint
+    return said, _how_to_write(when, script.path or "", origins)
+
+
+def _how_to_write(when: object, script: str, origins: Origins) -> str:
+    """The whole of `script.resume`, with the option that the script declares for it.
+
+    Args:
+        when: The checkpoint, where it was named.
+        script: Its path.
+        origins: Of the config, which tells whether it was typed.
+    """
+    tree = script_tree(Path(script))
+    save = next(saves_in_loops(tree), None) if tree is not None else None
+    pattern = when if isinstance(when, str) and when.strip() else ""
+    pattern = pattern or (saved_pattern(save) if save is not None else "") or _EXAMPLE
+    quoted = pattern if _PLAIN.fullmatch(pattern) else json.dumps(pattern, ensure_ascii=False)
+    is_typed = origins.prefix("script.resume").startswith(COMMAND_LINE)
+
+    def write(*arguments: str) -> str:
+        behind = f", args: [{', '.join(arguments)}]" if arguments else ""
+        form = f"{{when: {quoted}{behind}}}"
+        return shlex.quote(f"script.resume={form}") if is_typed else f"resume: {form}"
+
+    takes, switch = _resume_options(tree) if tree is not None else ("", "")
+    newest = json.dumps(_NEWEST)
+    if takes or switch:
+        return f"write {write(takes, newest) if takes else write(switch)}"
+    name, declared = Path(script).name, None
+    if tree is not None:
+        reads = any(map(_READS_LINE.fullmatch, words_in(tree)))
+        declared = declared_options(tree) if reads else []
+    alone = f"script.resume.when={shlex.quote(pattern)}" if is_typed else write()
+    if declared is None:
+        of = f"with the option of {name} for a checkpoint in OPTION's place"
+        return f"write {write('OPTION', newest)}, {of}; or {alone} where it finds it itself"
+    more = ", ..." * (len(declared) > _MOST_SHOWN)
+    options = f"{', '.join(declared[:_MOST_SHOWN])}{more}"
+    none = f": none of its options ({options}) is known to take one" if declared else ""
+    return f"write {alone}, and let {name} load it itself where it is there{none}"
+
+
+def resume_option(tree: ast.Module) -> str:
+    """The option by which a script is told what to go on from, where it takes a value; or empty."""
+    return _resume_options(tree)[0]
+
+
+def _resume_options(tree: ast.Module) -> tuple[str, str]:
+    """The first such option that takes a value, and the first that takes none; each or empty."""
+    takes: list[str] = []
+    switches: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".add_argument"):
+            names = [str(it.value) for it in node.args if isinstance(it, ast.Constant)]
+            is_switch = any(it.arg == "action" for it in node.keywords)
+            (switches if is_switch else takes).extend(filter(_RESUMES.fullmatch, names))
+    return next(iter(takes), ""), next(iter(switches), "")
+
+
+def saves_in_loops(tree: ast.Module) -> Iterator[ast.Call]:
+    """Calls of torch.save in a loop, or in a function of the script that is called in one."""
+    inside = [it for loop in ast.walk(tree) if isinstance(loop, _LOOPS) for it in ast.walk(loop)]
+    called = {
+        it.func.id for it in inside if isinstance(it, ast.Call) and isinstance(it.func, ast.Name)
+    }
+    functions = (it for it in ast.walk(tree) if isinstance(it, _FUNCTIONS) and it.name in called)
+    inside += [it for function in functions for it in ast.walk(function)]
+    for node in inside:
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.save":
+            yield node
+
+
+def saved_pattern(call: ast.Call) -> str:
+    """The file that is saved, with `*` for what changes in its name; empty where it is not told."""
+    given = [*call.args[1:2], *(it.value for it in call.keywords if it.arg == "f")]
+    parts = given[0].values if given and isinstance(given[0], ast.JoinedStr) else given
+    words = [str(it.value) if isinstance(it, ast.Constant) else "*" for it in parts]
+    return "".join(words) if any(isinstance(it, ast.Constant) for it in parts) else ""

@@ -1,0 +1,79 @@
+"""A script for one process that is started on several ranks, each of which would train all of it.
+
+Each rank of such a script ends at its first optimizer step (`training.script_watch.need_group`):
+what surely makes no process group is refused before it waits in a queue for that.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from hpc_train.config.harmless_code import imports_of
+from hpc_train.config.ranks_apart import TELLS_APART, Apart, is_known, wrap_behind
+from hpc_train.config.script_starts import own_modules
+from hpc_train.config.script_tree import words_in
+
+# What may make a process group, start processes of its own, or train by itself.
+_MAY_JOIN = re.compile(
+    r"(?i).*(?:distributed|process_group|processgroup|ddp|fsdp|multiprocess|subprocess|spawn)"
+    r"|.*(?:launch|accelerat|fabric|lightning|trainer|horovod|deepspeed|slurm|runpy|rpc\Z)"
+    r"|(?:hpc_train|dist|Process|Pool|fork|forkserver|system|popen|execv\w*|torchrun|mpi4py)\Z"
+    r"|(?:start_processes|import_module|__import__|exec|compile_command|cli|parallel|xla\w*)\Z"
+)
+_STEP = "step"
+
+
+def trained_alone(
+    tree: ast.Module, file: Path, search_path: Sequence[str], *, ranks: int
+) -> Apart | None:
+    """None where a process group may be made, or no optimizer of torch's takes steps.
+
+    Args:
+        tree: The script.
+        file: The script's.
+        search_path: As `sys.path`, with the script's folder first.
+        ranks: How many run it.
+    """
+    if ranks < 2:
+        return None
+    texts = [tree, *own_modules(tree, file, search_path)]
+    words = {word for text in texts for word in words_in(text)}
+    made = {it.name for text in texts for it in ast.walk(text) if isinstance(it, ast.ClassDef)}
+    if not {"backward", _STEP, "optim"} <= words or any(map(_MAY_JOIN.match, words - made)):
+        return None
+    if not all(is_known(it, search_path[0]) and _is_read(it, search_path[0]) for it in texts):
+        return None
+    step = min(filter(None, map(_line_of_step, ast.walk(tree))), default=0)
+    what = "takes optimizer steps" if step else "is for one process"
+    said = f"{what}, and nothing makes a process group: {ranks} ranks would each train by"
+    ways = ["start it with --nodes 1 --gpus 1"]
+    if "DataParallel" in words:
+        ways.append("with --nodes 1 script.launcher=none, as one process that has the node's GPUs")
+    ways.append(f"write torch.distributed.init_process_group() and {wrap_behind(tree)}")
+    is_sure = not any(map(TELLS_APART.match, words))
+    said = f"{said} themselves and write the same files"
+    return Apart(step or 1, said, "; or ".join(ways), is_sure)
+
+
+def _line_of_step(node: ast.AST) -> int:
+    """That of `optimizer.step()`, and not of a schedule's; else 0."""
+    called = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(called, ast.Attribute) or called.attr != _STEP:
+        return 0
+    return 0 if "sched" in ast.unparse(called.value).lower() else called.lineno
+
+
+def _is_read(text: ast.Module, folder: str) -> bool:
+    """Whether all that it imports of the folder is imported at its top, and so was read."""
+    at_top = {it.lstrip(".").partition(".")[0] for it in imports_of(text)}
+    for node in ast.walk(text):
+        names = [it.name for it in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        for root in {it.partition(".")[0] for it in names} - at_top:
+            if Path(folder, f"{root}.py").is_file() or Path(folder, root).is_dir():
+                return False
+    return True

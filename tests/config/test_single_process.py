@@ -1,0 +1,130 @@
+"""A script for one process on several ranks: told before the queue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hpc_train import api
+from hpc_train.errors import ConfigError
+from tests.config.files import write
+
+ALONE = """\
+import torch
+net = torch.nn.Linear(8, 1)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+net.train()
+for x in torch.ones(4, 16, 8):
+    loss = net(x).sum()
+    loss.backward()
+    sgd.step()
+torch.save(net.state_dict(), "net.pt")
+"""
+SAID = (
+    "train.py:8 takes optimizer steps, and nothing makes a process group: 2 ranks would each train"
+    " by themselves and write the same files"
+)
+WRAP = (
+    "write torch.distributed.init_process_group() and net ="
+    " torch.nn.parallel.DistributedDataParallel(net) behind line 3"
+)
+FIX = f"start it with --nodes 1 --gpus 1; or {WRAP}"
+PARALLEL = "with --nodes 1 script.launcher=none, as one process that has the node's GPUs"
+OWN = "from torch import optim\ndef fit(net, loss):\n    loss.backward()\n    {more}step()\n"
+
+
+def told(
+    folder: Path, text: str, *words: str, gpus: int = 2
+) -> tuple[tuple[str, str] | None, list[str]]:
+    """What is refused, with its fix; and the notes."""
+    write(folder, text, "train.py")
+    try:
+        notes = api.load("train.py", *words, gpus=gpus).notes
+    except ConfigError as error:
+        return (error.message.removeprefix("train.py: script.path: "), error.hint or ""), []
+    return None, [it for it in notes if "process group" in it]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_one_without_a_process_group_is_refused_on_several_ranks(tmp_path: Path) -> None:
+    assert told(tmp_path, ALONE) == ((SAID, FIX), [])
+    assert told(tmp_path, ALONE, "script.launcher=torchrun") == ((SAID, FIX), [])
+    refused, _ = told(tmp_path, ALONE, "slurm.nodes=3", gpus=1)
+    assert refused == (SAID.replace("2 ranks", "3 ranks"), FIX)
+
+
+def test_what_it_is_told_to_write_is_taken(tmp_path: Path) -> None:
+    assert told(tmp_path, ALONE, gpus=1) == (None, [])
+    first, behind = WRAP.removeprefix("write ").removesuffix(" behind line 3").split(" and ")
+    lines = ALONE.splitlines()
+    mended = "\n".join([lines[0], "import torch.distributed", first, *lines[1:3], behind])
+    assert told(tmp_path, "\n".join([mended, *lines[3:]])) == (None, [])
+
+
+def test_one_that_spreads_batches_over_gpus_itself_may_be_the_one_process(tmp_path: Path) -> None:
+    text = ALONE.replace("net.train()", "net = torch.nn.DataParallel(net)")
+    hint = f"start it with --nodes 1 --gpus 1; or {PARALLEL}; or {WRAP}"
+    assert told(tmp_path, text) == ((SAID, hint), [])
+    assert told(tmp_path, text, "script.launcher=none") == (None, [])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "import os; os.environ['A'] = '1'",
+        "print(world)",
+        "local_rank = 0",
+        "import socket; socket.gethostname()",
+    ],
+)
+def test_one_that_may_tell_its_ranks_apart_is_noted(tmp_path: Path, more: str) -> None:
+    assert told(tmp_path, f"{ALONE}{more}\n") == (None, [f"{SAID}; {FIX}"])
+
+
+@pytest.mark.parametrize("more", ["sgd.", "self.schedule."])
+def test_a_loop_beside_the_script_is_looked_at_as_well(tmp_path: Path, more: str) -> None:
+    write(tmp_path, OWN.format(more=more), "loop.py")
+    text = "import torch\nfrom loop import fit\nfit(None, None)\n"
+    refused, _ = told(tmp_path, text)
+    assert refused is not None
+    assert refused[0].startswith("train.py:1 is for one process, and nothing makes a process group")
+    write(tmp_path, f"import torch.distributed\n{OWN.format(more=more)}", "loop.py")
+    assert told(tmp_path, text) == (None, [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"import torch.distributed as d\nd.init_process_group()\n{ALONE}",
+        f"from torch.nn.parallel import DistributedDataParallel\n{ALONE}",
+        f"from accelerate import Accelerator\n{ALONE}",
+        f"from transformers import Trainer\n{ALONE}",
+        f"from lightning.fabric import Fabric\n{ALONE}",
+        f"import horovod.torch as hvd\n{ALONE}",
+        f"import torch.multiprocessing as mp\n{ALONE}",
+        f"import subprocess\n{ALONE}",
+        f"import a_library\n{ALONE}",
+        f"import utils\nutils.setup()\n{ALONE}",
+        f"def main():\n    from lazy import setup\n    setup()\nmain()\n{ALONE}",
+        f"import importlib\nimportlib.import_module('x')\n{ALONE}",
+        ALONE.replace("    sgd.step()\n", ""),
+        ALONE.replace("    loss.backward()\n", ""),
+    ],
+)
+def test_what_may_make_one_or_takes_no_steps_is_not_told(tmp_path: Path, text: str) -> None:
+    write(
+        tmp_path, "import torch.distributed as d\ndef setup(): d.init_process_group()\n", "utils.py"
+    )
+    write(tmp_path, "from utils import setup\n", "lazy.py")
+    refused, notes = told(tmp_path, text)
+    assert notes == []
+    assert refused is None or "would each train" not in refused[0]
+
+
+def test_one_that_may_take_no_steps_is_left_to_the_job(tmp_path: Path) -> None:
+    assert told(tmp_path, ALONE, "script.may_take_no_steps=true") == (None, [])

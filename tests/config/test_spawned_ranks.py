@@ -1,0 +1,110 @@
+"""Scripts that start their ranks themselves, as processes: told before the queue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hpc_train import api
+from hpc_train.errors import ConfigError
+from tests.config.files import write
+
+HEAD = """\
+import torch.multiprocessing as mp
+import torch.distributed as dist
+def setup(rank, size): dist.init_process_group("gloo", rank=rank, world_size=size)
+def main(rank, size): setup(rank, size); go(rank)
+"""
+SPAWN = HEAD + 'if __name__ == "__main__":\n    n = 2\n    mp.spawn(main, args=(n,), nprocs=n)\n'
+ALREADY = "(torch.multiprocessing.spawn), and hpc-train starts the ranks already"
+ONE = "; or let it train one rank, by RANK, WORLD_SIZE and LOCAL_RANK, which are set"
+NONE = f"add script.launcher=none, and it starts all ranks itself{ONE}"
+
+
+def told(
+    folder: Path, text: str, *words: str, gpus: int = 2
+) -> tuple[tuple[str, str] | None, list[str]]:
+    """What is refused, with its fix; and the notes."""
+    write(folder, text, "train.py")
+    try:
+        notes = api.load("train.py", *words, gpus=gpus).notes
+    except ConfigError as error:
+        return (error.message.removeprefix("train.py: script.path: "), error.hint or ""), []
+    return None, [it for it in notes if "starts the ranks already" in it]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SPAWN,
+        SPAWN.replace("nprocs=n", "nprocs=2"),
+        SPAWN.replace("args=(n,), nprocs=n", "(n,), 2"),
+        SPAWN.replace("mp.spawn", "mp.start_processes"),
+        SPAWN.replace("import torch.multiprocessing as mp", "import torch").replace(
+            "mp.spawn", "torch.multiprocessing.spawn"
+        ),
+        "from torch.multiprocessing import spawn\n" + SPAWN[35:].replace("mp.spawn", "spawn"),
+    ],
+)
+def test_a_spawn_that_each_rank_comes_to_is_refused(tmp_path: Path, text: str) -> None:
+    refused, _ = told(tmp_path, text)
+    already = ALREADY.replace("spawn)", "start_processes)" if "start_p" in text else "spawn)")
+    assert refused == (f"train.py:7 starts 2 processes {already}", NONE)
+    assert told(tmp_path, text, "script.launcher=none") == (None, [])
+
+
+def test_the_shape_is_in_what_is_told(tmp_path: Path) -> None:
+    refused, _ = told(tmp_path, SPAWN, gpus=1)
+    assert refused is not None
+    assert refused[1] == NONE.replace("add ", "add --gpus 2 ")
+    refused, _ = told(tmp_path, SPAWN, "slurm.nodes=2")
+    assert refused is not None
+    of_each = "it starts those of each node itself, by NODE_RANK and NNODES, which are set"
+    assert refused[1] == f"add script.launcher=none, and {of_each}{ONE}"
+
+
+PROCESSES = SPAWN.replace("mp.spawn(main, args=(n,), nprocs=n)", "mp.Process(target=main).start()")
+
+
+@pytest.mark.parametrize(
+    ("text", "starts"),
+    [
+        (SPAWN.replace("n = 2", "n = count()"), f"starts processes {ALREADY}"),
+        (SPAWN.replace("    mp.", "    if n > 1: mp."), f"starts 2 processes {ALREADY}"),
+        (f"from pytorch_lightning import Trainer\n{SPAWN}", f"starts 2 processes {ALREADY}"),
+        (SPAWN.replace("n = 2", "n = 2; n += 1"), f"starts processes {ALREADY}"),
+        (PROCESSES, f"starts processes {ALREADY.replace('spawn)', 'Process)')}"),
+        (
+            PROCESSES.replace("import torch.multi", "import multi"),
+            "starts processes (multiprocessing.Process), and hpc-train starts the ranks already",
+        ),
+    ],
+)
+def test_what_may_not_be_reached_or_start_one_alone_is_noted(
+    tmp_path: Path, text: str, starts: str
+) -> None:
+    line = next(it for it, row in enumerate(text.splitlines(), 1) if "main" in row and "mp." in row)
+    assert told(tmp_path, text) == (None, [f"train.py:{line} {starts}: {NONE}"])
+    assert told(tmp_path, text, "script.launcher=none") == (None, [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SPAWN.replace("n = 2", "n = 1"),
+        SPAWN.replace(", nprocs=n", ""),
+        SPAWN.replace("mp.spawn", "mine.spawn"),
+        PROCESSES.replace("target=main", "target=print"),
+        PROCESSES.replace("target=main", ""),
+        PROCESSES.replace("dist.init", "dist.no_"),
+        HEAD + "mp.set_start_method('spawn')\n",
+    ],
+)
+def test_other_processes_are_the_scripts_business(tmp_path: Path, text: str) -> None:
+    assert told(tmp_path, text) == (None, [])
