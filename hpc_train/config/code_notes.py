@@ -19,6 +19,7 @@ from hpc_train.config.fixed_ranks import fixed_ranks
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
 from hpc_train.config.inner_launchers import inner_launcher_notes
+from hpc_train.config.kept_gradients import kept_gradients
 from hpc_train.config.layer_notes import hidden_layer_notes
 from hpc_train.config.lightning_home import of_project
 from hpc_train.config.literal_variables import notes_on_variables
@@ -101,7 +102,7 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
     yield from twice_normalized_of_script(
         tree, names, path, [str(file.resolve().parent), *sys.path]
     )
-    for line, said, hint in unstepped_optimizers(tree, names):
+    for line, said, hint in (*unstepped_optimizers(tree, names), *kept_gradients(tree, names)):
         yield f"{path}:{line} {said}; {hint}"
 
 
