@@ -15,6 +15,7 @@ from hpc_train.config.classes import parameters_of
 from hpc_train.config.data_paths import notes_on_paths
 from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.epoch_stepped import epoch_stepped
+from hpc_train.config.epoch_warmups import epoch_warmup
 from hpc_train.config.fixed_ranks import fixed_ranks
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
@@ -156,6 +157,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
             yield f"{class_path} has a {name} (line {line}): {TELLS}"
         if key == "model":
             yield from _of_a_model(class_path, found, config, str(workdir))
+            yield from _of_a_warmup(class_path, found.definition, arguments, config)
             if said := logs_in_predict(class_path, [str(workdir), *sys.path]):
                 yield f"{said}, which hpc-train predict refuses: {INSTEAD}"
         else:
@@ -209,6 +211,17 @@ def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -
     if line := plateau_without_monitor(definition):
         says = f"{class_path} makes a ReduceLROnPlateau (line {line}) and names no monitor"
         yield f"{says}, which Lightning refuses: return {PLATEAU_FORM}"
+
+
+def _of_a_warmup(
+    class_path: str, definition: ast.ClassDef, arguments: Mapping[str, Any], config: Config
+) -> Iterator[str]:
+    max_epochs = config.trainer.get("max_epochs")
+    if epoch_stepped(definition) is None and (
+        told := epoch_warmup(definition, arguments, max_epochs)
+    ):
+        line, said, hint = told
+        yield f"{class_path} {said} (line {line}): {hint}"
 
 
 def _on_unrun(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:

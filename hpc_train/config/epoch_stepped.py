@@ -8,6 +8,8 @@ Nothing fails: the rate takes as many steps of its way as there are epochs.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from hpc_train.config.late_loaders import ALL_STEPS, written_in
 from hpc_train.config.method_signatures import is_of_lightning_alone, methods_of
@@ -24,26 +26,49 @@ _OTHER_WAYS = (
 
 def epoch_stepped(definition: ast.ClassDef) -> tuple[int, str, str] | None:
     """The line that makes it, what is wrong with it, and what to write; None where all is well."""
+    for it in plain_schedules(definition):
+        counts = written_in(it.method, attribute=ALL_STEPS)
+        given = [*it.call.args, *(one.value for one in it.call.keywords)]
+        if any(ast.unparse(one) in counts for one in given):
+            said = f"makes a {it.kind} over all steps, and it is stepped once an epoch"
+            return it.call.lineno, said, f"write {it.form}"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class PlainSchedule:
+    """A schedule that `configure_optimizers` returns without saying when it is stepped.
+
+    Attributes:
+        kind: Its class, or the function that makes it.
+        form: What is returned, with the interval.
+    """
+
+    method: ast.FunctionDef
+    call: ast.Call
+    kind: str
+    form: str
+
+
+def plain_schedules(definition: ast.ClassDef) -> Iterator[PlainSchedule]:
+    """Those that Lightning surely steps at each epoch's end."""
     method = methods_of(definition).get("configure_optimizers")
-    text = ast.unparse(definition)
+    text = ast.unparse(definition).replace("super().__init__(", "")  # which every model has
     if method is None or not is_of_lightning_alone(definition):
-        return None
+        return
     if any(it in text for it in _OTHER_WAYS):
-        return None
-    counts = written_in(method, attribute=ALL_STEPS)
+        return
     for node in method.body:
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
             continue
-        given = [*node.value.args, *(it.value for it in node.value.keywords)]
         name = ast.unparse(node.targets[0])
         kind = ast.unparse(node.value.func).rpartition(".")[2]
-        if not kind.endswith("LR") or not any(ast.unparse(it) in counts for it in given):
+        if not kind.endswith(("LR", "_schedule_with_warmup")):
             continue
         for returned in (it.value for it in ast.walk(method) if isinstance(it, ast.Return)):
             if form := _with_interval(returned, name):
-                said = f"makes a {kind} over all steps, and it is stepped once an epoch"
-                return node.lineno, said, f"write {form}"
-    return None
+                yield PlainSchedule(method, node.value, kind, form)
+                break
 
 
 def _with_interval(returned: ast.expr | None, name: str) -> str:
@@ -52,7 +77,11 @@ def _with_interval(returned: ast.expr | None, name: str) -> str:
     if isinstance(returned, ast.Dict):
         pairs = zip(returned.keys, returned.values, strict=True)
         keys = [ast.unparse(key) for key, value in pairs if key and ast.unparse(value) == name]
-        return f'"lr_scheduler": {told}' if keys == ["'lr_scheduler'"] else ""
+        if keys == ["'lr_scheduler'"]:
+            return f'"lr_scheduler": {told}'
+        inner = [it for it in returned.values if isinstance(it, ast.Dict)]
+        is_inside = len(inner) == 1 and f"'scheduler': {name}" in ast.unparse(inner[0])
+        return '"interval": "step" beside "scheduler"' if is_inside else ""
     if isinstance(returned, ast.Tuple) and len(returned.elts) == 2:
         optimizers, schedules = map(ast.unparse, returned.elts)
         return f"return {optimizers}, [{told}]" if schedules == f"[{name}]" else ""

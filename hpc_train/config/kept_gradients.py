@@ -54,8 +54,8 @@ def kept_gradients(tree: ast.Module, names: Names) -> Iterator[tuple[int, str, s
             name = _stepped(call, known)
             if name and name not in told | _bound(region):
                 told.add(name)
-                said = f"steps {name} in a loop, and nothing clears its gradients, which add up over"
-                said += " all steps"
+                said = f"steps {name} in a loop, and nothing clears its gradients, which add up"
+                said += " over all steps"
                 yield call.lineno, said, f"write {name}.zero_grad() {_place(region, call)}"
 
 

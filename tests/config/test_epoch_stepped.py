@@ -16,6 +16,8 @@ import pytorch_lightning as pl
 from torch.optim.lr_scheduler import CosineAnnealingLR, LinearLR, OneCycleLR
 
 class Net(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
     def training_step(self, batch): return self.layer(batch)
     def configure_optimizers(self):
         opt = torch.optim.SGD(self.parameters(), 0.1)
@@ -65,7 +67,7 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_noted_with_the_interval(
     tmp_path: Path, made: str, kind: str, returned: str, fix: str
 ) -> None:
-    says = f"nets.Net makes a {kind} over all steps, and it is stepped once an epoch (line 10)"
+    says = f"nets.Net makes a {kind} over all steps, and it is stepped once an epoch (line 12)"
     assert noted(tmp_path, made, returned) == [f"{says}: {fix}"]
 
 

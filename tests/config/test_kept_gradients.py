@@ -84,6 +84,20 @@ for x in data:
     opt.step()
     other.step()
 """
+ONE_EACH = """\
+for lr in data:
+    opt = optim.SGD(net.parameters(), lr=0.1)
+    net(lr).sum().backward()
+    opt.step()
+"""
+ONE_IN_A_FUNCTION = """\
+def once(x):
+    one = optim.SGD(net.parameters(), lr=0.1)
+    net(x).sum().backward()
+    one.step()
+for x in data:
+    once(x)
+"""
 SAYS = "in a loop, and nothing clears its gradients, which add up over all steps; write"
 
 
@@ -170,10 +184,8 @@ def test_what_clears_them_or_may_do_so_is_said_nothing_of(tmp_path: Path, more: 
 @pytest.mark.parametrize(
     "text",
     [
-        "for lr in data:\n    opt = optim.SGD(net.parameters(), lr=0.1)\n"
-        "    net(lr).sum().backward()\n    opt.step()\n",
-        "def once(x):\n    one = optim.SGD(net.parameters(), lr=0.1)\n"
-        "    net(x).sum().backward()\n    one.step()\nfor x in data:\n    once(x)\n",
+        ONE_EACH,
+        ONE_IN_A_FUNCTION,
         "net(data[0]).sum().backward()\nopt.step()\n",
         "opt = learn(net.parameters())\n" + LOOP,
         "engine, opt = learn(model=net, optimizer=opt)\n" + LOOP,
