@@ -56,6 +56,7 @@ from hpc_train.config.script_trainers import trainers_for_gpus
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.specs import classes_of, read_object, wanted_of
+from hpc_train.config.spent_trainers import spent_trainers
 from hpc_train.config.terminal_stops import TELLS, terminal_stops
 from hpc_train.config.trainer_lists import trainer_lists
 from hpc_train.config.twice_normalized import (
@@ -103,7 +104,11 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
     yield from twice_normalized_of_script(
         tree, names, path, [str(file.resolve().parent), *sys.path]
     )
-    for line, said, hint in (*unstepped_optimizers(tree, names), *kept_gradients(tree, names)):
+    for line, said, hint in (
+        *unstepped_optimizers(tree, names),
+        *kept_gradients(tree, names),
+        *spent_trainers(tree),
+    ):
         yield f"{path}:{line} {said}; {hint}"
 
 
