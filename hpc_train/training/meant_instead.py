@@ -14,6 +14,7 @@ from hpc_train.training.joined import joined
 from hpc_train.training.late_loader import late_loader
 from hpc_train.training.loss_shapes import unfit_loss, unfit_rows
 from hpc_train.training.missing_values import missing_values
+from hpc_train.training.nested_parts import group_for_tensor
 from hpc_train.training.not_modules import not_module
 from hpc_train.training.out_of_range import out_of_range
 from hpc_train.training.pair_for_tensor import pair_for_tensor
@@ -33,6 +34,7 @@ _BY_VALUES = (
     *(
         pair_for_tensor,
         tuple_for_tensor,
+        group_for_tensor,
         joined,
         unfit_operands,
         unfit_loss,

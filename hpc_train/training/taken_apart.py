@@ -11,6 +11,7 @@ from typing import Any
 
 from hpc_train.training.frame_text import is_users, nodes_at, shown_file
 from hpc_train.training.frame_values import shape_of, value_of
+from hpc_train.training.nested_parts import nested_names, told_of_part
 from hpc_train.training.samples_differ import place_of_samples
 from hpc_train.training.step_data import LOADERS
 
@@ -117,13 +118,14 @@ def _of_parts(name: str, value: Sequence[Any], names: Sequence[ast.expr]) -> str
     said = f"{name} is a {kind} of {has} part{'' if has == 1 else 's'}"
     if not has or has > _MOST:
         return f"{said} there"
-    said += f" ({', '.join(map(_told, value))})"
+    said += f" ({', '.join(map(told_of_part, value))})"
+    plain = [it.id for it in names if isinstance(it, ast.Name)]
+    nested = nested_names(value, plain) if len(plain) == wants else ""
+    if nested:
+        # A group alone is taken out of what holds it.
+        write = f"{nested.strip('()')} = {name}[0]" if has == 1 else f"{nested} = {name}"
+        return f"{said}: write {write}"
     if has == 1:
         return f"{said}: write {ast.unparse(names[0])} = {name}[0]"
     written = [*map(ast.unparse, names[:has]), *(["_"] * (has - wants))]
     return f"{said}: write {', '.join(written)} = {name}"
-
-
-def _told(value: object) -> str:
-    shape = shape_of(value)
-    return f"a tensor of shape {list(shape)}" if shape is not None else type(value).__name__
