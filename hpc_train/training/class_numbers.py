@@ -1,4 +1,4 @@
-"""Labels that are to be class numbers, and are [batch, 1] or no Long: one fix for all of them.
+"""Labels that are to be class numbers, and have a dimension too many or are no Long: one fix.
 
 A metric, the loss and each step refuse them one after the other, so that a fix of one call leads
 to the next failure.
@@ -13,32 +13,27 @@ from typing import Any
 
 from hpc_train.training.float_labels import STEPS, in_data, whole_numbers
 from hpc_train.training.frame_text import nodes_of, shown_file
-from hpc_train.training.frame_values import failing_line, shape_of
+from hpc_train.training.frame_values import failing_line, shape_of, value_of
 from hpc_train.training.layers import frames_of, owners
 from hpc_train.training.users_method import lines_of, own_method, parsed
 
 _LOSSES = ("cross_entropy", "nll_loss")  # of torch.nn.functional
+_CASTS = ("long", "to", "type", "int")  # of a tensor, which keep its shape
 _LONGEST = 60  # characters of a line that is told as it is written
 
 
 def class_numbers(error: BaseException) -> str:
     """What to write below the line that gives the labels their name; else empty."""
     frames = frames_of(error)
-    if not frames or not isinstance(error, ValueError | RuntimeError):
+    frame, nodes = failing_line(error) or (None, [])
+    if not frames or frame is None or not isinstance(error, ValueError | RuntimeError):
         return ""
-    labels: Any = frames[-1].f_locals.get("target")
-    change = _change(frames[-1], labels)
+    name, labels = _named(frames[-1].f_locals.get("target"), frame, nodes)
+    change = _change(frames[-1], labels) if name else ""
     numbers = whole_numbers(labels) if change else ""
     is_known = numbers or getattr(getattr(labels, "device", None), "type", "cpu") != "cpu"
-    frame, nodes = failing_line(error) or (None, [])
-    if not change or not is_known or frame is None:
+    if not change or not is_known:
         return ""
-    names = {
-        it.id for it in nodes if isinstance(it, ast.Name) and frame.f_locals.get(it.id) is labels
-    }
-    if len(names) != 1:
-        return ""
-    name = names.pop()
     kind, shape = str(labels.dtype).removeprefix("torch."), list(labels.shape)
     said = f"{name} is {kind} {shape}{f' with {numbers}' if numbers else ''}"
     lines = [it.lineno for it in nodes if isinstance(it, ast.Call)]
@@ -46,8 +41,24 @@ def class_numbers(error: BaseException) -> str:
     if not binding:
         return ""
     write = f"write {name} = {name}{change} below {binding} in {' and '.join(places)}"
-    said = f"{said}, and class numbers are int64 {shape[:1]}"
+    wanted = shape[:-1] if "(-1)" in change else [*shape[:1], *shape[2:]]
+    said = f"{said}, and class numbers are int64 {wanted}"
     return f"{said}: {write}{in_data(frames, labels, change)}"
+
+
+def _named(given: Any, frame: FrameType, nodes: Sequence[ast.AST]) -> tuple[str, Any]:
+    """The one name of the line for the labels, as it is or as in `y.long()`, and what it has."""
+    found = {}
+    for node in nodes:
+        if isinstance(node, ast.Name) and given is not None:
+            if frame.f_locals.get(node.id) is given:
+                found[node.id] = given
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            value = value_of(node.func.value, frame)
+            is_alike = shape_of(value) is not None and shape_of(value) == shape_of(given)
+            if isinstance(node.func.value, ast.Name) and node.func.attr in _CASTS and is_alike:
+                found[node.func.value.id] = value
+    return next(iter(found.items())) if len(found) == 1 else ("", None)
 
 
 def _change(frame: FrameType, labels: Any) -> str:
@@ -61,10 +72,32 @@ def _change(frame: FrameType, labels: Any) -> str:
     is_of_rows = len(has) == 2 and has[1] > 1
     is_column = shape[1:] == (1,) and (is_of_rows or (of_classes and len(has) == 1))
     is_row = of_classes and len(shape) == 1 and len(has) <= 2 and labels.is_floating_point()
-    if not is_column and not is_row:
+    squeeze = ".squeeze(1)" if is_column else _of_masks(shape, has)
+    if is_loss and shape == has and _is_one_hot(labels):
+        return ".argmax(1)"
+    if not squeeze and not is_row:
         return ""
     long = "" if str(labels.dtype) == "torch.int64" else ".long()"
-    return f"{'.squeeze(1)' if is_column else ''}{long}"
+    return f"{squeeze}{long}"
+
+
+def _is_one_hot(labels: Any) -> bool:
+    """Whether it has one 1 among the classes, and is no probability, which cross_entropy takes."""
+    if labels.is_floating_point() or labels.device.type != "cpu" or not labels.numel():
+        return False
+    return bool((labels.sum(1) == 1).all()) and int(labels.min()) == 0
+
+
+def _of_masks(shape: tuple[int, ...], has: tuple[int, ...]) -> str:
+    """What takes the one channel out of masks; empty of others.
+
+    The logits are [batch, classes, height, width], or with another number of dimensions behind.
+    """
+    if len(has) < 3 or len(shape) != len(has) or has[1] < 2:
+        return ""
+    if shape[1] == 1:
+        return ".squeeze(1)"
+    return ".squeeze(-1)" if shape[-1] == 1 and shape[1:-1] == has[2:] else ""
 
 
 def _places(

@@ -140,6 +140,63 @@ def test_a_loop_of_a_script_is_told_its_line() -> None:
     assert told.endswith(f" in loader in {FILE}:{line_of(train, 1)}")
 
 
+class Segments(Columns):
+    def __init__(self, casts: bool = False) -> None:
+        super().__init__()
+        self.layer = nn.Conv2d(3, 4, 1)  # type: ignore[assignment]
+        self.casts = casts
+
+    def training_step(self, batch: Any, index: int) -> Any:
+        images, masks = batch
+        if self.casts:
+            return F.cross_entropy(self.layer(images), masks.long())
+        return F.cross_entropy(self.layer(images), masks)
+
+    def validation_step(self, batch: Any, index: int) -> Any:
+        images, masks = batch
+        F.cross_entropy(self.layer(images), masks)
+
+
+MASKS = torch.arange(16).reshape(1, 1, 4, 4).remainder(4).expand(2, 1, 4, 4)
+ONE_HOT = F.one_hot(MASKS[:, 0], 4).movedim(-1, 1)
+
+
+@pytest.mark.parametrize(
+    ("masks", "casts", "kind", "change"),
+    [
+        (MASKS, False, "int64 [2, 1, 4, 4]", ".squeeze(1)"),
+        (MASKS.float(), False, "float32 [2, 1, 4, 4]", ".squeeze(1).long()"),
+        (MASKS.float(), True, "float32 [2, 1, 4, 4]", ".squeeze(1).long()"),
+        (MASKS.movedim(1, -1), False, "int64 [2, 4, 4, 1]", ".squeeze(-1)"),
+        (ONE_HOT, False, "int64 [2, 4, 4, 4]", ".argmax(1)"),
+    ],
+)
+def test_masks_with_a_channel_are_told_with_what_takes_it_out(
+    masks: torch.Tensor, casts: bool, kind: str, change: str
+) -> None:
+    data = TensorDataset(torch.zeros(2, 3, 4, 4), masks)
+    loader = DataLoader(data, batch_size=2)
+    step = line_of(Segments.training_step, 1)
+    told = fitted(Segments(casts), loader, validates=0)
+    most = 1 if change == ".argmax(1)" else 3
+    assert told.startswith(
+        f"masks is {kind} with the whole numbers 0 to {most}, and class numbers are int64"
+        f" [2, 4, 4]: write masks = masks{change} below images, masks = batch in {FILE}:{step} and"
+    )
+    assert f"{FILE}:{line_of(Segments.validation_step, 1)}" in told
+
+
+def test_masks_of_another_size_are_no_class_numbers_yet() -> None:
+    def step(batch: Any) -> Any:
+        x, y = batch
+        return F.cross_entropy(x, y)
+
+    out = torch.zeros(2, 4, 4, 4)
+    assert "class numbers" not in fix(lambda: step((out, torch.zeros(2, 3, 4, 4).long())))
+    assert "class numbers" not in fix(lambda: step((out, torch.zeros(2, 2, 2).long())))
+    assert "class numbers" not in fix(lambda: step((out, MASKS.float() / 255)))
+
+
 def test_what_may_be_no_class_number_is_told_otherwise() -> None:
     assert "whole numbers" not in fitted(Columns(), Columned(Y[:, None] + 0.5))
     assert "whole numbers" not in fitted(
