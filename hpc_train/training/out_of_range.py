@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 from hpc_train.training.frame_values import failing_line, shape_of, value_of
+from hpc_train.training.ignored_labels import is_ignored, with_ignored
 from hpc_train.training.layers import as_written, failed_layer, frames_of, owners, shown_layer
 
 _OF_IDS = "index out of range in self"
@@ -41,7 +42,7 @@ def out_of_range(error: BaseException) -> str:
     if said == _OF_IDS:
         return _of_ids(frames_of(error))
     if found := _OF_LABEL.match(said):
-        return _of_label(int(found["label"]), frames_of(error))
+        return _of_label(int(found["label"]), frames_of(error), error)
     if found := _OF_DIMENSION.match(said):
         return _of_dimension(error, int(found["last"]), int(found["got"]))
     return ""
@@ -63,7 +64,7 @@ def _of_ids(frames: Sequence[FrameType]) -> str:
     return f"{takes}, and is given {most}: {larger}, or give it other ids"
 
 
-def _of_label(label: int, frames: Sequence[FrameType]) -> str:
+def _of_label(label: int, frames: Sequence[FrameType], error: BaseException) -> str:
     """Of cross_entropy and nll_loss: the classes of the logits, and the layer that gives them."""
     logits = frames[-1].f_locals.get("input") if frames else None
     shape = shape_of(logits)
@@ -71,10 +72,15 @@ def _of_label(label: int, frames: Sequence[FrameType]) -> str:
         return ""
     classes = shape[1] if len(shape) > 1 else shape[0]
     has = f"the logits have the shape {list(shape)}, for the labels 0 to {classes - 1}"
+    labels = _counted_labels(frames[-1])
+    if labels is not None and (ignored := is_ignored(labels, classes)) is not None:
+        fix = with_ignored(ignored, error, frames)
+        marks = f"where {ignored} marks what has no class, or give other labels"
+        return f"{has}, and this batch has the label {ignored} as well: {fix} {marks}"
     if label < classes:
         return f"{has}, and a label is {label}"
-    counted = _counted_labels(frames[-1])
-    least, most = counted or (0, label)
+    counted = labels is not None
+    least, most = (int(labels.min()), int(labels.max())) if labels is not None else (0, label)
     said = f"{has}, and {'the largest label of this batch' if counted else 'a label'} is {most}"
     less = "y - 1 where labels begin at 1" if (least, most) == (1, classes) else "other labels"
     made_by = _made_by(classes, frames)
@@ -84,13 +90,13 @@ def _of_label(label: int, frames: Sequence[FrameType]) -> str:
     return f"{said}: write {larger} or more for {shown_layer(made_by, frames)}, or {less}"
 
 
-def _counted_labels(frame: FrameType) -> tuple[int, int] | None:
-    """The least and the largest of a batch: torch names the first that is out of range."""
+def _counted_labels(frame: FrameType) -> Any:
+    """Those of a batch, of which torch names the first that is out of range; None of a GPU's."""
     labels: Any = frame.f_locals.get("target")
     if not _is_on_cpu(labels):
         return None
     counted = labels[labels != frame.f_locals.get("ignore_index", -100)]
-    return (int(counted.min()), int(counted.max())) if counted.numel() else None
+    return counted if counted.numel() else None
 
 
 def _made_by(classes: int, frames: Sequence[FrameType]) -> Any:

@@ -94,6 +94,65 @@ def test_of_labels_beyond_the_classes_the_largest_decides_and_not_the_first() ->
     assert "is 5: give the" in fix_for(lambda: nn.CrossEntropyLoss()(LINE, torch.tensor(5)))
 
 
+class Masked(nn.Module):
+    def __init__(self, **given: Any) -> None:
+        super().__init__()
+        self.criterion = nn.CrossEntropyLoss(**given)
+
+    def step(self, labels: Any) -> Any:
+        return self.criterion(torch.zeros(1, 3, 2, 2), torch.tensor([labels]))
+
+    def own(self, labels: Any) -> Any:
+        return functional.cross_entropy(LOGITS, torch.tensor(labels))
+
+
+LOGITS = torch.zeros(4, 3)
+CRITERION = f"{FILE}:{Masked.__init__.__code__.co_firstlineno + 2}"
+
+
+@pytest.mark.parametrize(
+    ("call", "label", "write"),
+    [
+        (
+            lambda: Masked().step([[0, 255], [1, 255]]),
+            255,
+            f"write self.criterion = nn.CrossEntropyLoss(ignore_index=255) ({CRITERION})",
+        ),
+        (
+            lambda: Masked(label_smoothing=0.1).step([[0, 255], [1, 2]]),
+            255,
+            f"add ignore_index=255 to the nn.CrossEntropyLoss of self.criterion ({CRITERION})",
+        ),
+        (
+            lambda: Masked().own([0, 999, 1, 2]),
+            999,
+            "write functional.cross_entropy(LOGITS, torch.tensor(labels), ignore_index=999)",
+        ),
+        (
+            lambda: Masked().own([0, -1, 1, 2]),
+            -1,
+            "write functional.cross_entropy(LOGITS, torch.tensor(labels), ignore_index=-1)",
+        ),
+        (
+            lambda: nn.NLLLoss()(LOGITS, torch.tensor([0, 255, 1, 2])),
+            255,
+            "add ignore_index=255 to the nn.NLLLoss",
+        ),
+    ],
+)
+def test_a_label_that_marks_what_has_no_class_is_to_be_ignored(
+    call: Callable[[], Any], label: int, write: str
+) -> None:
+    told = fix_for(call)
+    assert f"for the labels 0 to 2, and this batch has the label {label} as well: {write}" in told
+    assert told.endswith(f" where {label} marks what has no class, or give other labels")
+
+
+@pytest.mark.parametrize("labels", [[1, 3, 2, 1], [-1, 0, 1, 1], [0, 7, 1, 2], [0, 255, 300, 1]])
+def test_labels_that_were_counted_in_another_way_are_not_ignored(labels: list[int]) -> None:
+    assert "ignore_index" not in fix_for(lambda: Masked().own(labels))
+
+
 @pytest.mark.parametrize(
     ("call", "told"),
     [
