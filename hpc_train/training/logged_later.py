@@ -102,7 +102,8 @@ def _trainer(read: ast.expr, frame: FrameType) -> Any:
 
 
 def _logs(model: Any) -> Iterator[_Log]:
-    """Those in the methods of the model's own classes."""
+    """Those in the methods of the model's own classes, but for methods that another replaces."""
+    seen: set[str] = set()
     for kind in type(model).__mro__:
         try:
             file = inspect.getsourcefile(kind)
@@ -111,10 +112,11 @@ def _logs(model: Any) -> Iterator[_Log]:
             continue
         tree = class_text(lines, first)
         methods = [it for it in tree.body if isinstance(it, ast.FunctionDef)] if tree else []
-        for method in methods:
+        for method in (it for it in methods if it.name not in seen):
             for call in (it for it in ast.walk(method) if isinstance(it, ast.Call)):
                 if ast.unparse(call.func) in ("self.log", "self.log_dict"):
                     yield from _of_call(call, method.name, shown_file(str(file)))
+        seen |= {it.name for it in methods}
 
 
 def _of_call(call: ast.Call, method: str, file: str) -> Iterator[_Log]:
