@@ -361,7 +361,7 @@ class OrphanEvidence:
     cancelled: str = ""
 
 
-@may_say(Outcome.CANCELLED, Outcome.NODE_FAILURE, Outcome.PREEMPTED)
+@may_say(Outcome.CANCELLED, Outcome.NODE_FAILURE, Outcome.PREEMPTED, Outcome.TIMEOUT)
 def judge_orphan(left: OrphanEvidence) -> AttemptOutcome:
     """Name the outcome of an attempt that has no end, by what Slurm and its ranks say."""
     kept = _kept(left.saved_step)
@@ -386,6 +386,9 @@ def judge_orphan(left: OrphanEvidence) -> AttemptOutcome:
     if left.slurm_state in ("REQUEUED", "CANCELLED"):
         reason = f"the job was put back into the queue ({left.slurm_state})"
         return AttemptOutcome(outcome=Outcome.PREEMPTED, reason=reason + kept)
+    if left.slurm_state in ("TIMEOUT", "DEADLINE"):
+        reason = "the job's limit ended it before its ranks had saved and left"
+        return AttemptOutcome(outcome=Outcome.TIMEOUT, reason=reason + kept)
     said = f" (Slurm: {left.slurm_state})" if left.slurm_state else ""
     return AttemptOutcome(
         outcome=Outcome.NODE_FAILURE, reason=f"the supervisor was killed{said}{kept}"
