@@ -43,7 +43,10 @@ def _class_at(key: str, values: Any) -> str:
 
 def _to_give_again(left_out: Mapping[str, Any], class_path: str) -> str:
     """`give again what the new one takes: model.init_args.lr=0.01`."""
-    takes = arguments_of(class_path)
+    try:
+        takes = arguments_of(class_path)
+    except ValueError:  # importlib's, of a __main__ without a spec, which is refused later
+        takes = None
     if takes is None:
         return f"give again what the new one takes: {next(iter(left_out))}=..."
     again = [f"{key}={_typed(key, left_out[key])}" for key in left_out if _name(key) in takes]

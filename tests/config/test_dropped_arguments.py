@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,13 @@ def test_of_a_target_and_of_an_item_of_a_list_the_new_class_is_found(
     text = f"{MINIMAL}trainer: {{callbacks: [{item}]}}\n"
     notes = load(write(tmp_path, text), ["trainer.callbacks.0.class_path=nets.Other"]).notes
     assert notes[0].endswith("takes: trainer.callbacks.0.init_args.lr=0.01")
+
+
+def test_a_class_of_a_notebook_is_left_to_its_own_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
+    form = "{class_path: nets.Net, init_args: {lr: 1}}"
+    path = write(tmp_path, MINIMAL.replace("{class_path: nets.Net}", form))
+    (note,) = load(path, ["model.class_path=__main__.Net"]).notes
+    assert note.endswith("give again what the new one takes: model.init_args.lr=...")
