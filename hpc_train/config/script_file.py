@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hpc_train.config.cli_options import check_cli
 from hpc_train.config.gathered import tell_together
 from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.modules import FoundModule
@@ -90,8 +91,6 @@ def check_script(
     try:
         source = (workdir / written).read_bytes()
         if search_path:
-            from hpc_train.config.cli_options import check_cli
-
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the script's own business, at each start
                 tree = ast.parse(source, filename=written)
