@@ -63,6 +63,10 @@ def __getattr__(name: str) -> object:
     if name in __all__:
         from hpc_train import api
 
+        if name == "load":
+            from hpc_train.python_notes import noted
+
+            return noted(api.load)
         return getattr(api, name)
     if name.startswith("_"):  # tools ask for such names, and want no words
         raise AttributeError(f"module 'hpc_train' has no attribute {name!r}")

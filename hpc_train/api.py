@@ -277,9 +277,9 @@ class Run(RunHints):
 
     def wait(self, timeout_s: float | None = None) -> RunStatus:
         """Wait for the run's end. Raises HpcTrainError when that is not after `timeout_s`."""
-        for status in self.follow(timeout_s):
-            last = status
-        return last
+        from hpc_train.python_notes import told_end
+
+        return told_end(self.follow(timeout_s))
 
     def follow(self, timeout_s: float | None = None) -> Iterator[RunStatus]:
         """The status about twice a second, as long as `wait` waits; Slurm is asked rarely."""

@@ -46,12 +46,12 @@ def plan_bench(
     Raises:
         HpcTrainError: naming the point that is refused.
     """
-    from hpc_train.config.sweep import sweep_points
+    from hpc_train.config.sweep import points_of
     from hpc_train.plan.sweep_plan import SweepPlan, sweep_point
 
     if loaded.config.hosts:
         raise UsageError("a bench is for Slurm or this machine, and hosts are named", "hosts=[]")
-    chosen = sweep_points(loaded.config.sweep, loaded.origins) if loaded.config.sweep else [{}]
+    chosen = points_of(loaded) if loaded.config.sweep else [{}]
     plans, configs, asked = [], [], []
     for overrides in chosen:
         try:

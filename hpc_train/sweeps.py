@@ -51,12 +51,12 @@ def plan_sweep(
     """
     from hpc_train.backends.find_weights import settle_weights
     from hpc_train.backends.shapes_given import shapes_of_slurm
-    from hpc_train.config.sweep import is_plain, load_point, plain_point, sweep_points
+    from hpc_train.config.sweep import is_plain, load_point, plain_point, points_of
     from hpc_train.config.validate import check_training, point_check
     from hpc_train.plan.from_config import with_training
     from hpc_train.plan.sweep_plan import SweepPlan, refused_point, sweep_point
 
-    chosen = sweep_points(loaded.config.sweep, loaded.origins)
+    chosen = points_of(loaded)
     quick = is_plain(loaded, chosen)
     fits: Callable[[Config], bool] = bool
     plans: list[Plan] = []
@@ -93,11 +93,11 @@ def check_keys(loaded: LoadedConfig, *, wholly: bool = False) -> None:
     Raises:
         ConfigError: naming the first point.
     """
-    from hpc_train.config.sweep import load_point, sweep_points
+    from hpc_train.config.sweep import load_point, points_of
     from hpc_train.config.validate import check_training
     from hpc_train.plan.sweep_plan import refused_point
 
-    first = sweep_points(loaded.config.sweep, loaded.origins)[0]
+    first = points_of(loaded)[0]
     try:
         point = load_point(loaded, first)
         if wholly:
@@ -188,7 +188,7 @@ def _check_submission(loaded: LoadedConfig) -> None:
     from hpc_train.backends.submit import detect_cluster
     from hpc_train.config.changes import refuse_changes
     from hpc_train.config.load import check_loaded
-    from hpc_train.config.sweep import sweep_points
+    from hpc_train.config.sweep import points_of
     from hpc_train.slurm.arrays import check_array
     from hpc_train.slurm.dependencies import check_dependency
 
@@ -204,7 +204,7 @@ def _check_submission(loaded: LoadedConfig) -> None:
             f"log in to a node of a cluster; or {check_no_array(loaded)}",
         )
     check_dependency(loaded.config.slurm.dependency or "")
-    check_array(len(sweep_points(loaded.config.sweep, loaded.origins)))
+    check_array(len(points_of(loaded)))
 
 
 def prepared(

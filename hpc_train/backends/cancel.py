@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.backends.observe import ask_again, is_submitit, observe
-from hpc_train.backends.rendered_job import refuse_ended, refuse_rendered
+from hpc_train.backends.rendered_job import names_of_script, refuse_ended, refuse_rendered
 from hpc_train.errors import HpcTrainError, NoSuchRunError, SlurmError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.copies import copied_from
@@ -80,7 +80,7 @@ def refuse_orphan(word: str) -> None:
     asked = Path(word).name
     for job_id, path in live_scripts().items():
         script = Path(path)
-        means = asked in (job_id, job_id.partition("_")[0], *_names(script))
+        means = asked in (job_id, job_id.partition("_")[0], *names_of_script(script))
         if means and script.is_absolute() and not script.exists():
             raise NoSuchRunError(
                 f"job {job_id} is alive, but its run's folder is gone ({script})",
@@ -125,16 +125,8 @@ def _is_ours(script: Path) -> bool:
     try:
         text = script.read_bytes()
     except OSError:  # on another node, or unreadable: nobody knows
-        return bool(_names(script))
+        return bool(names_of_script(script))
     return re.search(rb"hpc[-_]train|submitit", text) is not None
-
-
-def _names(script: Path) -> tuple[str, ...]:
-    """The name and the id of the run or the sweep in whose folder a job's script lies."""
-    for folder in script.parents[:2]:
-        if script.parent == RunDir(folder).submitit or script == RunDir(folder).script:
-            return folder.parent.name, folder.name
-    return ()
 
 
 def _shown(status: RunStatus) -> str:

@@ -18,9 +18,11 @@ from hpc_train.config.load import LoadedConfig
 from hpc_train.config.specs import read_object
 from hpc_train.config.words import NEWEST, did_you_mean
 from hpc_train.errors import CheckError, HpcTrainError, NoSuchRunError, UsageError
+from hpc_train.plan.states import RunState
 from hpc_train.runs.checkpoints import MANIFEST, MODEL_FILE
+from hpc_train.runs.events import end_of, has_begun, is_cancel_asked, last_seen, read_events
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.registry import all_runs, find_run, unwritable
+from hpc_train.runs.registry import all_runs, find_run, matching_runs, unwritable
 from hpc_train.runs.saved_models import best_models, choose_best, read_models
 from hpc_train.runs.sweep_dir import refuse_sweep
 from hpc_train.runs.this_folder import is_own
@@ -48,6 +50,9 @@ class FoundWeights:
 def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> FoundWeights:
     """What `init_from` means: a checkpoint's path, or a run.
 
+    A name means the newest run of that name. Where it has ended without any weights, as a training
+    that failed at its first step, the one before it is meant.
+
     Args:
         folders: Where runs are.
         workdir: What a relative path begins at.
@@ -63,8 +68,9 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
         except CheckError as error:
             raise CheckError(f"init_from: {error.message}", error.hint) from error
     refuse_sweep(reference, folders)
+    meant = str(path) if path.exists() else reference
     try:
-        run = find_run(str(path) if path.exists() else reference, folders)
+        run = find_run(meant, folders)
     except NoSuchRunError as error:
         what = f"init_from: {reference!r} is neither a checkpoint nor a run"
         hint = error.hint
@@ -77,8 +83,10 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
             what += f": there is no {path.absolute()}"
             hint = "correct the path, or name a run, by its name or id"
         raise NoSuchRunError(what, hint) from error
+    run, passed = _with_weights(run, meant, folders)
     try:
-        return dataclasses.replace(weights_of_run(run), run=run)
+        found = weights_of_run(run)
+        return dataclasses.replace(found, run=run, said=f"{found.said}{passed}")
     except UsageError as error:  # several metrics have decided
         name = shlex.quote(sorted(best_models(read_models(run)))[0])
         prints_it = f"`hpc-train checkpoints {shlex.quote(run.run_id)} --monitor {name}` prints it"
@@ -86,17 +94,53 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
             f"init_from: {error.message}", f"name the file: init_from=PATH; {prints_it}"
         ) from error
     except HpcTrainError as error:
-        has = _run_with_weights(folders) if reference in NEWEST else ""
+        has = _run_with_weights(folders) if reference in NEWEST else _of_its_name(run, folders)
         other = f": init_from={has}" if has else ""
         hint = f"name a run that has one{other}, or a file: init_from: PATH; {_kept_by(run)}"
         raise type(error)(f"init_from: {error.message}", hint) from error
+
+
+def _with_weights(run: RunDir, reference: str, folders: Sequence[Path]) -> tuple[RunDir, str]:
+    """The newest run of a name but for those that ended without weights, and what is said of it.
+
+    One that waits or trains is not passed over: its weights may be meant, and come later.
+    """
+    if reference != run.name and Path(reference).resolve() != run.path.parent.resolve():
+        return run, ""
+    for newer, it in enumerate(matching_runs(reference, folders)[:_MOST_READ]):
+        if _has_weights(it):
+            without = (
+                f"{newer} newer {'run' if newer == 1 else 'runs'} of that name ended without any"
+            )
+            return it, f", of {it.run_id}: {without}" if newer else ""
+        if newest_damage(it) or not _has_ended(it):
+            break
+    return run, ""
+
+
+def _has_ended(run: RunDir) -> bool:
+    events = read_events(run.events)
+    if end_of(events) or (is_cancel_asked(events) and not has_begun(events)):
+        return True
+    told = last_seen(events)
+    return told is not None and RunState(told.get("state")).ended
+
+
+def _has_weights(run: RunDir) -> bool:
+    return bool(best_models(read_models(run))) or _newest_state(run) is not None
+
+
+def _of_its_name(run: RunDir, folders: Sequence[Path]) -> str:
+    """The id of the newest run of the same name that has weights; empty where none has."""
+    others = matching_runs(run.name, folders)[:_MOST_READ] if run.name else []
+    return next((it.run_id for it in others if it.name == run.name and _has_weights(it)), "")
 
 
 def _run_with_weights(where: Sequence[Path]) -> str:
     """The newest run of this folder that has saved a model, quoted; empty where none has."""
     for run in [it for it in all_runs(where)[:_MOST_READ] if is_own(it, where)]:
         with contextlib.suppress(HpcTrainError):
-            if best_models(read_models(run)) or _newest_state(run):
+            if _has_weights(run):
                 is_named = find_run(run.name, where).path == run.path
                 return shlex.quote(run.name if is_named else run.run_id)
     return ""

@@ -23,7 +23,7 @@ from hpc_train.backends.submit_again import (
     submit_again,
 )
 from hpc_train.config.keys import is_text
-from hpc_train.config.load import LoadedConfig
+from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.origins import DEFAULT
 from hpc_train.config.submission_words import typed_words
 from hpc_train.errors import ConfigError, HpcTrainError, UsageError
@@ -47,6 +47,8 @@ MOST_SHOWN = 5
 _OF_LENGTH = tuple(f"trainer.{name}" for name in LENGTH_KEYS)
 _KEY = re.compile(rf"(?:^|: )((?:{'|'.join(KEPT)})(?:\.[\w.]+)?)(?=[: ])")
 _Compared = Callable[[Sequence[str]], ConfigChanges]
+_NO_KEY = re.compile(r"command line: ([\w.]+) is no ")
+_MEANT_KEY = re.compile(rf"(?:: |^write |^did you mean ')((?:{'|'.join(KEPT)})(?:\.\w+)*)(?:'\?)?$")
 _MEANT = re.compile(r"did you mean '([\w.]+)\.(\w+)'")
 
 
@@ -72,6 +74,25 @@ def another_training(run: RunDir, before: LoadedConfig, loaded: LoadedConfig) ->
         " for its length), seed, reproducible and global_batch_size stay as they are in a run",
         _of_its_own(run, loaded, changed),
     )
+
+
+def of_an_unknown_key(
+    error: ConfigError, run: RunDir, overrides: Sequence[str], flags: Mapping[str, object]
+) -> ConfigError:
+    """The error of a typed key that there is not; its fix may not be a key that is then refused."""
+    found, meant = _NO_KEY.match(error.message), _MEANT_KEY.search(error.hint)
+    if not found or not meant or meant[1] in _OF_LENGTH:
+        return error
+    words = [f"{meant[1]}{it[len(found[1]) :]}" if it.startswith(f"{found[1]}=") else it
+             for it in overrides]  # fmt: skip
+    try:
+        loaded = load(run.config, words, flags=flags)
+    except HpcTrainError:
+        return error
+    other = another_training(run, load(run.config), loaded)
+    if meant[1] not in other.message.partition(" make")[0]:  # with the value that it has
+        return error
+    return ConfigError(f"{error.message}; {other.message}", other.hint)
 
 
 def kept_as_it_was(error: ConfigError, run: RunDir, loaded: LoadedConfig) -> ConfigError:

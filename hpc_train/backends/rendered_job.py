@@ -13,6 +13,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.plan.script import PLAN_IN_SCRIPT
 from hpc_train.plan.states import RunState, run_state_of_slurm
 from hpc_train.plan.sweep_plan import SweepPlan
+from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import find_run
 from hpc_train.slurm.jobs import JobDetails, job_details
 from hpc_train.slurm.pending import (
@@ -88,10 +89,34 @@ def refuse_ended(word: str) -> None:
         how += " there is no such folder"
     ended = f"{word} is {script.name}, rendered by hpc-train, and ended: {how}"
     if plan is None:
+        _refuse_gone(word, script, how)
         name = f" ({script})" if job.get("Command") else ""
         ended = f"{word} is a job of Slurm's that hpc-train did not submit{name}; it ended: {how}"
     made = f"mkdir -p {shlex.quote(absent)}, and submit it again: Slurm makes no folder for a log"
     raise NoSuchRunError(ended, made if absent else _where_it_is_told(word, job, plan))
+
+
+def _refuse_gone(word: str, script: Path, how: str) -> None:
+    """Raise for the job of a run whose folder was deleted, or moved, before it ended."""
+    names = names_of_script(script)
+    if not names:
+        return
+    name, run_id = names
+    folder = next(it for it in script.parents if it.name == run_id)
+    if folder.exists():
+        return
+    raise NoSuchRunError(
+        f"{word} was the run {name} ({run_id}), whose folder is gone ({folder}); it ended: {how}",
+        "where the folder was moved: hpc-train status FOLDER; else submit it again",
+    )
+
+
+def names_of_script(script: Path) -> tuple[str, str] | tuple[()]:
+    """The name and the id of the run or the sweep in whose folder a job's script lies."""
+    for folder in script.parents[:2]:
+        if script.parent == RunDir(folder).submitit or script == RunDir(folder).script:
+            return folder.parent.name, folder.name
+    return ()
 
 
 def _absent_folder_of_the_log(job: JobDetails) -> str:

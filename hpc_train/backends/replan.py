@@ -18,6 +18,7 @@ from hpc_train.backends.kept_in_a_run import (
     config_notes,
     kept_as_it_was,
     of_a_complete_evaluation,
+    of_an_unknown_key,
     put_back,
     refuse_length_of_an_evaluation,
     what_evaluates,
@@ -241,7 +242,10 @@ def _next_plan(
         return _as_it_was(run, before, placed, cluster, moves, code)
     if not run.config.is_file():
         raise _no_config(status, run)
-    loaded = load(run.config, overrides, flags=flags)
+    try:
+        loaded = load(run.config, overrides, flags=flags)
+    except ConfigError as error:
+        raise of_an_unknown_key(error, run, overrides, flags) from error
     _check_here(loaded, run, placed, is_renewed=new_snapshot)
     decided = _decided(run, placed, loaded, cluster)
     again = dataclasses.replace(decided, before=before, code=code, notes=tuple(moves))

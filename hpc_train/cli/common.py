@@ -142,14 +142,14 @@ class ConfigCommand(click.Command):
             )
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it; arguments that a script lacks are told with the whole line to type."""
+        """Run it; a fix that is another line of the same command is told with the whole line."""
         try:
             return super().invoke(ctx)
         except ConfigError as error:
-            from hpc_train.cli.script_line import with_lacking, with_own_words
+            from hpc_train.cli.script_line import with_own_words, with_typed
 
             for it in (error, *error.others):
-                it.hint = with_lacking(it.hint, ctx.command_path, *ctx.meta[TYPED])
+                it.hint = with_typed(it.hint, ctx, *ctx.meta[TYPED])
                 it.hint = with_own_words(it.hint, ctx, *ctx.meta[TYPED])
             raise
 

@@ -13,7 +13,7 @@ import click
 from hpc_train.cli.common import json_option, most_options, print_json, print_table, runs_dir_option
 from hpc_train.cli.state_word import states_option
 from hpc_train.runs.history_text import STATE_COLORS
-from hpc_train.runs.registry import folders, no_folder, to_make_one
+from hpc_train.runs.registry import folders, none_in
 from hpc_train.runs.run_table import COLUMNS, SORT_KEYS
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_dir import entries
@@ -77,8 +77,7 @@ def command(
     elif there:
         _tell_none(name)
     else:
-        where = ", ".join(map(str, folders(runs_dir))) or no_folder()
-        click.echo(f"no runs in {where}; {to_make_one()}", err=True)
+        click.echo("; ".join(none_in(folders(runs_dir))), err=True)
     if len(shown) < total:
         what = "active runs" if active else "such runs" if states or name else "runs"
         click.echo(f"{len(shown)} of {total:,} {what}; --all shows them", err=True)

@@ -26,6 +26,7 @@ def print_dry_run(
     as_json: bool,
     with_script: bool = True,
     first_step: int | None = None,
+    run: str = "",
 ) -> None:
     """Print what would be submitted.
 
@@ -33,6 +34,7 @@ def print_dry_run(
         verbose: Print the plan itself, too.
         with_script: A scheduler gets the script; on this machine nothing does.
         first_step: Of a run that goes on: the steps that it has kept.
+        run: Of one that goes on: its id.
     """
     if as_json:
         import dataclasses
@@ -42,6 +44,8 @@ def print_dry_run(
         return
     for line in plan_lines(plan, os.environ):
         click.echo(line)
+    if run:
+        click.echo(f"run        {run}")
     if first_step is not None:
         begins = f"step {first_step}" if first_step else "the beginning: nothing is saved"
         click.echo(f"goes on    from {begins}")

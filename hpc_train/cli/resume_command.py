@@ -22,6 +22,7 @@ from hpc_train.cli.common import (
     shell_word,
 )
 from hpc_train.cli.finding import runs_to_change
+from hpc_train.cli.namesakes import tell_newest_of_name
 from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.cli.sweep_text import tell_resumed
 from hpc_train.errors import UsageError
@@ -74,14 +75,21 @@ def command(
         _refuse_for_sweep(alone, sweep, run)
         tell_resumed(sweep, overrides, {**flags, "cluster": cluster}, as_json=as_json)
         return 0
-    found = api.Run(runs_to_change(run, runs_dir)[0])
+    matches = runs_to_change(run, runs_dir)
+    found = api.Run(matches[0])
     _refuse_arguments(found, overrides)
+    tell_newest_of_name(run, matches)
     again, first_step = _planned(found, overrides, flags, new_snapshot=new_snapshot)
     if dry_run:
         from hpc_train.cli.plan_text import print_dry_run
 
         print_dry_run(
-            again.plan, again.script, verbose=verbose, as_json=as_json, first_step=first_step
+            again.plan,
+            again.script,
+            verbose=verbose,
+            as_json=as_json,
+            first_step=first_step,
+            run=found.directory.run_id,
         )
         return 0
     job_id = found.go_on(again, cluster=cluster)

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from hpc_train.config.script_words import ADD_BEHIND, COME_BEHIND, FIRST_BEHIND
+from hpc_train.config.submission_words import AND_AGAIN
 
 _NUMBER = re.compile(r"-\.?\d.*")
 
@@ -104,19 +105,30 @@ def _shape(started: Sequence[str], typed: Sequence[str]) -> list[str]:
     return [word for flag, value in pairs if flag not in said for word in (flag, value)]
 
 
-def with_lacking(hint: str, command: str, typed: Sequence[str], behind: Sequence[str]) -> str:
-    """The whole line in place of what is to be added behind `--`; any other hint as it is.
+def with_typed(
+    hint: str, context: click.Context, typed: Sequence[str], behind: Sequence[str]
+) -> str:
+    """The whole line in place of what is to be added behind `--`, or of a config's other path.
+
+    Any other hint is left as it is.
 
     Args:
+        context: Of the command, which has read CFG.
         typed: The words in front of `--`.
         behind: Those behind it, if there are any.
     """
+    command = context.command_path
     if (first := hint.removeprefix(FIRST_BEHIND)) != hint:
         return f"{command} {shlex.join([*typed, '--', first, *behind])}"
-    lacking = hint.removeprefix(ADD_BEHIND)
-    if lacking == hint:
+    if (lacking := hint.removeprefix(ADD_BEHIND)) != hint:
+        return f"{command} {shlex.join([*typed, '--', *behind])} {lacking}"
+    climb, sign, file = hint.partition(AND_AGAIN)
+    cfg = context.params.get("cfg")
+    place = next((it for it, word in enumerate(typed) if Path(word) == cfg), None)
+    if not sign or place is None:
         return hint
-    return f"{command} {shlex.join([*typed, '--', *behind])} {lacking}"
+    words = [*typed[:place], *shlex.split(file), *typed[place + 1 :]]
+    return f"{climb} && {command} {shlex.join([*words, *['--'] * bool(behind), *behind])}"
 
 
 def with_own_words(

@@ -14,6 +14,7 @@ from hpc_train.cli.common import complete_runs, json_option, print_json, runs_di
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.finding import newest_to_read, run_to_read, tell_folder
 from hpc_train.cli.going_on import goes_on
+from hpc_train.cli.namesakes import others_that_go_on
 from hpc_train.cli.sweep_text import print_sweep
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan.states import RunState
@@ -41,10 +42,12 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
         tell_folder(run or "", sweep.directory.name, sweep.directory, runs_dir)
         print_sweep(sweep.status(), best, as_json=as_json)
         return 0
+    also = ""
     if run is None:
         status = api.Run(newest_to_read(runs_dir)).status()
     else:
-        status = run_to_read(run, runs_dir).status()
+        found = run_to_read(run, runs_dir)
+        also, status = others_that_go_on(run, found.directory, runs_dir), found.status()
     if best:
         raise UsageError("--best is for a sweep", "hpc-train status SWEEP --best METRIC")
     slower = slower_text(status)
@@ -57,7 +60,7 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
     if slower:
         rest.append(f"  slow       {slower}")
     rest += [
-        f"  note       {edited}" for edited in (_edited(status), _edited_code(status)) if edited
+        f"  note       {note}" for note in (also, _edited(status), _edited_code(status)) if note
     ]
     for line in (*rest, *diagnosis_lines(status, indent="  ")):
         click.echo(line)

@@ -27,14 +27,20 @@ def note_submission_to(cluster: str | None, asked: LoadedConfig | Plan) -> None:
         print_notes([f"runs_dir {told}: set runs_dir to a folder on the shared file system"])
 
 
-def note_own_saves(cluster: str | None, loaded: LoadedConfig) -> None:
-    """Say what a script's loop saves by itself, and nothing names for the next job."""
+def note_script_on_slurm(cluster: str | None, loaded: LoadedConfig) -> None:
+    """Say what a script saves and no next job finds, and what it reads of an array's tasks."""
     from hpc_train.backends.submit import detect_cluster
     from hpc_train.config.own_saves import note_on_own_saves
 
-    if (said := note_on_own_saves(loaded.config, Path.cwd())) and (
-        (cluster or detect_cluster()) == "slurm"
-    ):
+    script = loaded.config.script.path
+    if not script or (cluster or detect_cluster()) != "slurm":
+        return
+    from hpc_train.config.launcher_variables import notes_on_array
+    from hpc_train.config.script_tree import script_tree
+
+    tree = script_tree(Path.cwd() / script)
+    print_notes([*notes_on_array(script, tree)] if tree else [])
+    if said := note_on_own_saves(loaded.config, Path.cwd()):
         print_notes([said])
 
 

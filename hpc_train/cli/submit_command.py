@@ -24,7 +24,7 @@ from hpc_train.cli.prerequisites import check_prerequisite, order_options, prere
 from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.cli.submission_notes import (
     note_allocation,
-    note_own_saves,
+    note_script_on_slurm,
     note_submission_to,
     note_this_machine,
     note_tools,
@@ -134,7 +134,7 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     script = api.render(loaded)
     note_torch(cluster, loaded)
     note_tools(cluster, loaded)
-    note_own_saves(cluster, loaded)
+    note_script_on_slurm(cluster, loaded)
     with_script = cluster != "local"
     print_dry_run(plan, script, with_script=with_script, verbose=verbose, as_json=as_json)
     return 0
@@ -172,7 +172,7 @@ def _stay(
         note_twin(run.directory)
         note_torch(backend, loaded)
         note_tools(backend, loaded)
-        note_own_saves(backend, loaded)
+        note_script_on_slurm(backend, loaded)
         _warn(run, submitted.get("left_out", []), on_slurm=on_slurm, err=as_json)
 
     document = {"job_id": job_id, "cluster": backend}

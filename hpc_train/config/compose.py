@@ -12,7 +12,7 @@ from hpc_train.config.interpolations import HOLDS_VALUES, takes, with_held
 from hpc_train.config.keys import SECTIONS, TYPES, is_text
 from hpc_train.config.meant_bases import base_elsewhere
 from hpc_train.config.number_keys import check_same_kind, meant_key
-from hpc_train.config.origins import DEFAULT, Origins
+from hpc_train.config.origins import Origins
 from hpc_train.config.read import Source, parse_value, read_file
 from hpc_train.config.script_file import is_script, script_source
 from hpc_train.config.specs import CLASS_PATH, TARGET
@@ -33,7 +33,7 @@ class Composed:
         self.origins = Origins()
         self.files: list[Path] = []
         # Of each class that the command line put in another's place: the keys that it dropped
-        self.dropped: dict[str, list[str]] = {}
+        self.dropped: dict[str, dict[str, Any]] = {}
         self.left_out: list[str] = []  # a line on what was written and changes nothing
         self.words: list[str] = []  # what `hpc-train submit` is given for the same config
         # At the top, and begins with x-: an anchor or ${x-...} uses it, and it says nothing else
@@ -139,12 +139,11 @@ class Composed:
 
     def notes(self) -> list[str]:
         """What was left out without being told to."""
-        return self.left_out + [
-            f"{COMMAND_LINE}: {key} names another class, and what the old one was given is left"
-            f" out: {', '.join(left_out)}; give again what the new one takes: {left_out[0]}=..."
-            for key, dropped in self.dropped.items()
-            if (left_out := [name for name in dropped if self.origins.of(name) == DEFAULT])
-        ]
+        if not self.dropped:
+            return self.left_out
+        from hpc_train.config.dropped_arguments import notes_on_dropped  # where there are any
+
+        return [*self.left_out, *notes_on_dropped(self.dropped, self.values, self.origins)]
 
 
 def nested(words: Sequence[Any], value: Any) -> dict[str, Any]:
@@ -364,19 +363,20 @@ def _text(text: str, key: str) -> Any:
 
 def _drop_arguments_of_another_class(
     into: dict[str, Any], values: Mapping[str, Any], prefix: str, origins: Origins
-) -> list[str]:
+) -> dict[str, Any]:
     """Another class_path begins with its own arguments, as Lightning's CLI has it.
 
     Returns:
-        The keys that were dropped.
+        The keys that were dropped, and their values.
     """
-    dropped = []
+    dropped: dict[str, Any] = {}
     for name in ("class_path", "_target_"):
         if name in values and name in into and values[name] != into[name]:
             for stale in [key for key in into if key != name]:
                 value = into.pop(stale)
                 keys = value if stale == "init_args" and isinstance(value, Mapping) else {}
-                dropped += [f"{prefix}{stale}.{key}" for key in keys] or [f"{prefix}{stale}"]
+                below = {f"{prefix}{stale}.{key}": it for key, it in keys.items()}
+                dropped |= below or {f"{prefix}{stale}": value}
                 origins.drop(f"{prefix}{stale}")
     return dropped
 

@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 
 _OF_A_LAPTOP = re.compile(r"/Users/\w|[A-Za-z]:[\\/]\w")
 _READ = re.compile(r"(?:^|_)(?:root|path|dir|directory|folder|file|filename)s?$|^datadir$")
+_DATA = re.compile(
+    r"\.(?:csv|tsv|parquet|jsonl?|txt|np[yz]|h5|hdf5|pkl|pickle|feather|arrow|xlsx?|pth?|zip|tar)"
+    r"(?:\.(?:gz|bz2|xz|zst))?$",
+    re.IGNORECASE,
+)
+# Of an argument of these names a text with such an ending may be no path of a file to be read, or
+# one that a library looks for elsewhere: a name on a hub, a pattern, what the training writes.
+_NO_READ = re.compile(
+    r"(?:^|_)(?:name|pattern|glob|ext|extension|suffix|format|template|url|repo|hub|version|variant"
+    r"|weights|model|backbone|checkpoint|ckpt|pretrained|tokenizer|save|to|out|outputs?|logs?"
+    r"|logger|results?|preds?|predictions?|export|dump|cache|report|metrics|history)(?:_|s?$)"
+)
 # What a training makes itself.
 _WRITTEN = re.compile(r"(?:^|_)(?:save|output|out|log|logs|logging|cache|results?|export|tmp)_")
 _NO_PATH = re.compile(r"[*?\[{$\n]|://")
@@ -60,7 +72,8 @@ def keys_of_path(path: str, texts: Mapping[str, str]) -> list[str]:
 
 
 def _begins(path: str, text: str, key: str) -> bool:
-    is_path = "/" in text or "\\" in text or _READ.search(_argument(key)) is not None
+    name = _argument(key)
+    is_path = "/" in text or "\\" in text or names_a_path(key) or _is_of_data(name, text)
     if len(text) < 2 or not is_path:
         return False
     return re.search(rf"(?:^|(?<=['\" ])){re.escape(text)}(?=$|[/\\'\" :,;])", path) is not None
@@ -79,10 +92,23 @@ def _texts(key: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def is_read(key: str, text: str) -> bool:
-    """Whether a text may be a path, and is by its argument's name one of something to be read."""
+    """Whether a text may be a path, and is by its argument's name one of something to be read.
+
+    A text with the ending of a file of data is one by itself, unless the name tells otherwise.
+    """
     name = _argument(key)
-    is_path = bool(text) and not _NO_PATH.search(text)
-    return is_path and _READ.search(name) is not None and not _WRITTEN.search(name)
+    if not text or _NO_PATH.search(text) or _WRITTEN.search(name):
+        return False
+    return names_a_path(key) or _is_of_data(name, text)
+
+
+def names_a_path(key: str) -> bool:
+    """Whether an argument is by its name one for a path."""
+    return _READ.search(_argument(key)) is not None
+
+
+def _is_of_data(name: str, text: str) -> bool:
+    return _DATA.search(text) is not None and not _NO_READ.search(name)
 
 
 def _argument(key: str) -> str:

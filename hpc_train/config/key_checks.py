@@ -13,7 +13,6 @@ from hpc_train.config.missing_colons import pairs_meant
 from hpc_train.config.origins import Origins
 from hpc_train.config.required import check_required
 from hpc_train.config.unknown_key import unknown_key
-from hpc_train.errors import ConfigError
 
 
 def check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
@@ -28,7 +27,9 @@ def check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
     """
     for name in values:
         if "." in name:
-            raise _with_a_point(name, values, origins)
+            from hpc_train.config.pointed_keys import with_a_point  # on the way to an error
+
+            raise with_a_point(name, values, origins)
         if name not in FIELDS:
             raise unknown_key(name, FIELDS, origins, values)
         if name in SECTIONS:
@@ -39,31 +40,6 @@ def check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
             raise origins.error(name, f"is {values[name]!r}", f"write below it {meant}")
         if name != "trainer" and isinstance(values.get(name), str):
             raise origins.error(name, f"is {values[name]!r}", _as_object(name, values[name]))
-
-
-def _with_a_point(name: str, values: Mapping[str, Any], origins: Origins) -> ConfigError:
-    """Of `trainer.max_epochs: 2` in a file: all of that section, as it has to be written."""
-    section, _, key = name.partition(".")
-    said = "is one key with a point in it"
-    if not section:
-        return origins.error(name, said, f"what only holds an anchor begins with x-: x-{key}: ...")
-    dotted = [it for it in values if it.startswith(f"{section}.")]
-    keys = [it.removeprefix(f"{section}.") for it in dotted]
-    if any("." in it or not it for it in keys) or section in values:
-        first, *below = key.split(".")
-        inner = "".join(f": {{{it}" for it in below) + ": ..." + "}" * len(below)
-        hint = f"write below it {first}{inner}" if section in values else f"{{{first}{inner}}}"
-        hint = f"there is {section}: {hint}" if section in values else f"write {section}: {hint}"
-        return origins.error(name, said, f"{hint}; keys with points are for the command line")
-    from hpc_train.config.whole_forms import flow  # on the way to an error
-
-    whole = flow({it: values[where] for it, where in zip(keys, dotted, strict=True)})
-    said = f"{said}, as {dotted[1]} is" if len(dotted) == 2 else said
-    said = f"{said}, as {len(dotted) - 1} more of {section} are" if dotted[2:] else said
-    hint = f"write {section}: {whole}; keys with points are for the command line"
-    error = origins.error(name, said, hint)
-    error.keys = tuple(dotted)  # one mend for all of them
-    return error
 
 
 def _as_object(key: str, written: str) -> str:

@@ -38,6 +38,12 @@ INSTEAD = {
     "MV2_COMM_WORLD_SIZE": _SIZE,
     "MV2_COMM_WORLD_LOCAL_SIZE": _PER_NODE,
 }
+# Of a task of an array alone: sbatch(1), "JOB ARRAY SUPPORT". A sweep is one.
+_OF_ARRAY = "SLURM_ARRAY_"
+_AS_SWEEP = (
+    "the job is no array: take the value as an argument of the script, and give all of them with"
+    " --sweep lr=0.1,0.01 -- --lr {lr}"
+)
 _NODES = ("SLURM_NNODES", "SLURM_JOB_NUM_NODES")
 _LISTS = ("SLURM_NODELIST", "SLURM_JOB_NODELIST", "SLURM_STEP_NODELIST", "SLURM_LAUNCH_NODE_IPADDR")
 ENVIRON = ("os.environ", "environ")
@@ -58,6 +64,8 @@ def written_instead(name: str) -> str:
         return f'write int(os.environ["{_SIZE}"]) // int(os.environ["{_PER_NODE}"])'
     if name in _LISTS:
         return 'write os.environ["MASTER_ADDR"] for the address that is made of it: it is set'
+    if name.startswith(_OF_ARRAY):
+        return _AS_SWEEP
     return f'write os.environ.get("{name}", VALUE), with what is to hold without Slurm'
 
 
@@ -92,6 +100,12 @@ def notes_on_variables(
     for line, name, taken in _unset(tree, environ, ranks):
         said = f", so that each of the {ranks} ranks takes {taken}" if taken else ""
         yield f"{script}:{line}: {name} is not set here{said}: {written_instead(name)}"
+
+
+def notes_on_array(script: str, tree: ast.Module) -> Iterator[str]:
+    """The same of what Slurm sets for the tasks of an array, for a job that is none."""
+    others = {it for it in _texts(tree) if not it.startswith(_OF_ARRAY)}
+    yield from notes_on_variables(script, tree, others, ranks=1)
 
 
 def _unset(tree: ast.Module, environ: Container[str], ranks: int) -> Iterator[tuple[int, str, str]]:

@@ -127,10 +127,24 @@ def _plain(name: str) -> str:
     return re.sub(r"[_\W]", "", name).lower()
 
 
-def class_of_project(search_path: Sequence[str], wanted: str) -> str:
-    """A class of the user's folder that surely derives from what is wanted; empty without one."""
+def class_of_project(search_path: Sequence[str], wanted: str, beside: str = "") -> str:
+    """A class of the user's folder that surely derives from what is wanted; empty without one.
+
+    Args:
+        search_path: As `sys.path`, with the user's folder first.
+        wanted: Name of a class.
+        beside: A class, as a config names it. One of its module is preferred, then one of its
+            package.
+    """
     own = dict.fromkeys(f"{module}.{name}" for name, module in _own_classes(search_path))
-    found = ((it, locate(it, search_path)) for it in own)
+    home = beside.rpartition(".")[0]
+    package = home.rpartition(".")[0]
+
+    def is_apart(name: str) -> tuple[bool, bool]:
+        module = name.rpartition(".")[0]
+        return module != home, not package or module.rpartition(".")[0] != package
+
+    found = ((it, locate(it, search_path)) for it in sorted(own, key=is_apart))
     return next((it for it, at in found if at and derives_from(at, wanted, search_path)), "")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hpc_train.config.keys import FIELDS
@@ -58,16 +58,40 @@ def check_one_key(key: str, text: str) -> None:
     raise ConfigError(message, f"write an option for each: {options}")
 
 
-def with_swept_key(error: ConfigError, key: str, values: Any) -> None:
-    """Let the fix for an unknown key of a file's sweep name the key as a sweep has it: dotted.
+def with_swept_keys(
+    error: ConfigError, swept: Mapping[str, Any], section: Mapping[str, Any]
+) -> None:
+    """Let the fix for unknown keys of a file's sweep name them as a sweep has them: dotted.
+
+    Those that only have to be written with all their words get one fix: the whole section.
 
     Args:
-        error: Of one point, whose fix is that for the key outside of a sweep.
-        key: As it was written.
-        values: What it was to have: a list, or a text with a range.
+        error: Of one point, whose fixes are those for the keys outside of a sweep.
+        swept: What the keys of files have, as they were written: a list, or a text with a range.
+        section: All of the sweep.
     """
+    meant: dict[str, str] = {}
+    others = []
+    for it in (error, *error.others):
+        key, found = "", ""
+        if isinstance(it, ConfigError):
+            key = next(iter(it.keys), "")
+            found = with_swept_key(it, key, swept[key]) if key in swept else ""
+        meant |= {key: found} if found else {}
+        others += [it] if it is not error and not found else []
+    if len(section) > 1 and error.keys[0] in meant:
+        written = [f"{meant.get(it, it)}: {_written(of)}" for it, of in section.items()]
+        rest = [it for it in meant if it != error.keys[0]]
+        also = f", and {', '.join(rest)} {'is' if len(rest) == 1 else 'are'} none"
+        error.message += also if rest else ""
+        error.hint = f"write sweep: {{{', '.join(written)}}}"
+        error.others = tuple(others)
+
+
+def with_swept_key(error: ConfigError, key: str, values: Any) -> str:
+    """The key that is meant, where its fix is to write it; else empty."""
     if "." in key or key in FIELDS or tuple(error.keys) != (key,):
-        return
+        return ""
     found = _BELOW.fullmatch(error.hint) or _NESTED.fullmatch(error.hint)
     if found:
         meant = ".".join([*re.findall(r"\w+", found["above"]), found["name"]])
@@ -75,15 +99,15 @@ def with_swept_key(error: ConfigError, key: str, values: Any) -> None:
         found = _DOTTED.fullmatch(error.hint)
         meant = found["name"] if found else ""
     if meant.partition(".")[0] not in FIELDS:
-        return
+        return ""
     if meant.startswith("slurm."):
         error.hint = f"the points of a sweep share {meant}: submit it once for each value"
-        return
+        return ""
     is_other = found is not None and found.groupdict().get("value") == "..."
-    text = "[...]" if is_other or not _is_short(values) else flow(values)
-    error.hint = f"write sweep: {{{meant}: {text}}}"
+    error.hint = f"write sweep: {{{meant}: {'[...]' if is_other else _written(values)}}}"
+    return "" if is_other else meant
 
 
-def _is_short(values: Any) -> bool:
-    is_list = isinstance(values, Sequence)
-    return is_list and bool(values) and len(flow(values)) <= _MOST_SHOWN
+def _written(values: Any) -> str:
+    is_list = isinstance(values, Sequence) and bool(values)
+    return flow(values) if is_list and len(flow(values)) <= _MOST_SHOWN else "[...]"

@@ -32,7 +32,7 @@ def missing_data(model: Any, example: str) -> tuple[str, str]:
         move = "move it into a LightningDataModule and name that: data: {class_path:"
         script = f"submit a script that calls Trainer(...).fit({name}(...))"
         return said, f"{move} {module}.{name}Data}}; or {script}"
-    own = class_of_project(path, "LightningDataModule")
+    own = class_of_project(path, "LightningDataModule", str(written))
     return "", f"data: {{class_path: {own}}}" if own else example
 
 

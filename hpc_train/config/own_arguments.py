@@ -33,7 +33,7 @@ def argument_hint(section: str, key: str, values: Mapping[str, Any]) -> str:
         Nothing where the class takes nothing that is near.
     """
     class_path = _class_path(section, values)
-    taken = _taken(class_path) if class_path else None
+    taken = arguments_of(class_path) if class_path else None
     below = below_class(section, values)
     if taken is None or key in taken:
         return f"write it as an argument of your {section}: {below}{key}"
@@ -49,13 +49,13 @@ def argument_hint(section: str, key: str, values: Mapping[str, Any]) -> str:
 
 def is_taken(section: str, key: str, values: Mapping[str, Any]) -> bool:
     """Whether the class is known to take it."""
-    return key in (_taken(_class_path(section, values)) or ())
+    return key in (arguments_of(_class_path(section, values)) or ())
 
 
 def not_taken_hint(section: str, key: str, values: Mapping[str, Any]) -> str:
     """What to write for an argument that the class surely does not take; else empty."""
     class_path = _class_path(section, values)
-    taken = _taken(class_path) if class_path else None
+    taken = arguments_of(class_path) if class_path else None
     if taken is None or key in taken:
         return ""
     return argument_hint(section, key, values) or not_taken(section, key, values)
@@ -64,7 +64,7 @@ def not_taken_hint(section: str, key: str, values: Mapping[str, Any]) -> str:
 def not_taken(section: str, key: str, values: Mapping[str, Any]) -> str:
     """What is left to say of a setting that the class does not take."""
     class_path = _class_path(section, values)
-    takes = ", ".join(_taken(class_path) or ()) or "none"
+    takes = ", ".join(arguments_of(class_path) or ()) or "none"
     return (
         f"{class_path} takes {takes}: let it take {key}, too, and write"
         f" {below_class(section, values)}{key}"
@@ -92,7 +92,7 @@ def below_class(section: str, values: Mapping[str, Any]) -> str:
     return f"{section}." if is_target else f"{section}.{INIT_ARGS}."
 
 
-def _taken(class_path: str) -> Sequence[str] | None:
+def arguments_of(class_path: str) -> Sequence[str] | None:
     """The arguments of a class by its text; None where that does not tell."""
     found = locate(class_path, [str(Path.cwd()), *sys.path])
     if found is None or found.names is None:

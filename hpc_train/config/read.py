@@ -24,6 +24,7 @@ from hpc_train.config.missing_colons import (
 from hpc_train.config.near_files import MADE_BY_US, SCRIPTS, configs_in, near_files
 from hpc_train.config.number_keys import check_all_kinds, check_kind, key_of
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET
+from hpc_train.config.value_and_below import value_and_below
 from hpc_train.config.words import WEIGHTS, plain_one
 from hpc_train.errors import ConfigError
 
@@ -329,6 +330,7 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
 
 def _slip(rows: Sequence[str], number: int, above: str, line: str) -> str:
     own = _of_a_section(rows, number) or under_empty_key(rows[1:-1], number)
+    own = own or value_and_below(rows[1:-1], number)
     return own or _slip_of_typing(above, line) or column_slip(rows[1:-1], number)
 
 

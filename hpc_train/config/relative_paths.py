@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.config.class_kind import locate
-from hpc_train.config.data_paths import argument_texts, is_absent, is_read
+from hpc_train.config.data_paths import argument_texts, is_absent, is_read, names_a_path
 from hpc_train.config.modules import find_module
 from hpc_train.config.near_paths import meant_path
 from hpc_train.config.specs import read_object
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
 
 _FILE = re.compile(r"\.[A-Za-z]\w{0,7}$")
+_WEIGHTS = re.compile(r"\.pth?$")
 _OF_A_FOLDER = re.compile(r"root|dir|director(?:y|ies)|folder")
 # With one of these in its module a class may make the path itself, look whether it is there, or
 # have it begin elsewhere.
@@ -50,6 +51,8 @@ def notes_on_relative_paths(loaded: LoadedConfig, workdir: Path) -> Iterator[str
             for full, text in found.items():
                 if _is_below_another(full.split(".")[2], folders, code):
                     continue
+                if _WEIGHTS.search(text) and not names_a_path(full) and "torch.load(" not in code:
+                    continue  # a library may bring a file of that name, `YOLO("yolov8n.pt")`
                 said = f"{loaded.origins.prefix(full)}{full} is {text}, which is not in {workdir}"
                 near = meant_path(text, workdir) or "put it there, or write the whole path"
                 yield f"{said}, from where the job takes relative paths: {near}"
@@ -101,7 +104,7 @@ class _Refusals(ast.NodeTransformer):
 def _is_below_another(name: str, folders: Sequence[str], code: str) -> bool:
     """Whether an argument may be a path below another one: `os.path.join(self.root, self.file)`."""
     held = rf"(?:self\.(?:hparams\.)?)?{re.escape(name)}\b"
-    if re.search(rf"join\([^()]*,\s*{held}|/\s*{held}", code):
+    if re.search(rf"join\([^()]*,\s*{held}|/\s*{held}|/\{{{held}|\+\s*{held}", code):
         return True
     is_of_one = re.search(rf"for \w+ in (?:sorted\()?{held}", code) and re.search(
         r"join\(| / ", code

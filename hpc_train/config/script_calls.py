@@ -143,11 +143,9 @@ def cli_without_command(
         arguments: Of the script, as they are typed.
         folder: Where it is started.
     """
-    calls = _cli_calls(tree, list(ast.walk(tree)))
-    functions = {it.name: it for it in tree.body if isinstance(it, ast.FunctionDef)}
-    if len(calls) != 1 or calls[0] not in _surely_run(tree.body, functions, _MOST_CALLS):
+    call = sure_cli_call(tree)
+    if call is None:
         return None
-    call = calls[0]
     given = {word.arg for word in call.keywords}
     if len(call.args) > _POSITIONAL or not given.isdisjoint(_MAY_NAME_COMMAND):
         return None
@@ -155,6 +153,15 @@ def cli_without_command(
         return None
     is_open = any(it in RUNS or it.startswith(_NAMES_COMMAND) or "{" in it for it in arguments)
     return None if is_open or _a_file_may_name_it(arguments, folder) else call.lineno
+
+
+def sure_cli_call(tree: ast.Module) -> ast.Call | None:
+    """The script's one call of LightningCLI, where it stands under no condition."""
+    calls = _cli_calls(tree, list(ast.walk(tree)))
+    functions = {it.name: it for it in tree.body if isinstance(it, ast.FunctionDef)}
+    if len(calls) != 1 or calls[0] not in _surely_run(tree.body, functions, _MOST_CALLS):
+        return None
+    return calls[0]
 
 
 def absent_cli_config(tree: ast.Module, arguments: Sequence[str], folder: Path) -> str:

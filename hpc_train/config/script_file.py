@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hpc_train.config.cli_options import check_cli
 from hpc_train.config.gathered import tell_together
 from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.modules import FoundModule
-from hpc_train.config.near_files import near_files, near_scripts
+from hpc_train.config.near_files import near_scripts
 from hpc_train.config.origins import DEFAULT, Origins
 from hpc_train.config.own_modules import check_imports
 from hpc_train.config.read import Source
 from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import (
-    RUNS,
     places_asked_for,
     trainers_for_gpus,
     word_of_old,
 )
 from hpc_train.config.script_tree import script_tree
-from hpc_train.config.script_words import ADD_BEHIND, FIRST_BEHIND
-from hpc_train.config.words import near_words
+from hpc_train.config.script_words import ADD_BEHIND
 
 if TYPE_CHECKING:
     from hpc_train.config.ranks_apart import Apart
@@ -102,7 +100,7 @@ def check_script(
             _check_ranks(tree, config, workdir, search_path, origins)
             _check_old(tree, config, origins)
             _check_calls(tree, config, [str((workdir / written).parent), *search_path], origins)
-            _check_command(tree, config, workdir, origins)
+            check_cli(tree, config, workdir, search_path, origins)
             _check_parser(tree, config, origins)
             _check_parsed(tree, config, origins)
             _check_starts(tree, config, workdir, search_path, origins, last=True)
@@ -375,25 +373,3 @@ def _check_calls(
         raise errors[0]
     if made := made_by_script(tree, sure_calls(tree), file, search_path):
         raise origins.error("script.path", f": {made[0]}", made[1])
-
-
-def _check_command(tree: ast.Module, config: Config, workdir: Path, origins: Origins) -> None:
-    """Refuse LightningCLI without its file, and without a command that no variable may name."""
-    from hpc_train.config.script_calls import absent_cli_config, cli_without_command
-
-    arguments = [str(it) for it in config.script.args]
-    if absent := absent_cli_config(tree, arguments, workdir):
-        said = f": {config.script.path} is given --config {absent}, and there is no such file"
-        place = Path(absent) if workdir == Path.cwd() else workdir / absent
-        raise origins.error("script.args", said, near_files(place))
-    line = cli_without_command(tree, arguments, workdir)
-    if line is None or any("JSONARGPARSE" in it for it in (*os.environ, *config.env.variables)):
-        return
-    said = f": {config.script.path}:{line} calls LightningCLI, which wants a command: fit, validate"
-    hint = f"{FIRST_BEHIND}fit"
-    if arguments and not arguments[0].startswith("-"):
-        near = near_words(arguments[0], RUNS) or ["fit"]
-        hint = f"write {near[0]} in place of {arguments[0]}"
-    elif not origins.is_typed("script.args") and origins.of("script.args") != DEFAULT:
-        hint = f"write script.args: [{', '.join(['fit', *arguments])}]"
-    raise origins.error("script.path", f"{said}, test or predict", hint)

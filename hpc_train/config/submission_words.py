@@ -10,6 +10,7 @@ from hpc_train.config.flags import FLAGS
 from hpc_train.config.secrets import looks_secret
 
 HIDDEN = "VALUE"  # what is kept of a secret
+AND_AGAIN = " && hpc-train submit "  # behind a cd; the path of CFG from there comes behind it
 _PLAIN = re.compile(r"-?[\d.]+(?:e-?\d+)?|true|false|null", re.IGNORECASE)
 # Of a mapping in one word, {HF_TOKEN: abc}.
 _PAIR = re.compile(r"""([\w.-]+)(\s*[:=]\s*)('[^']*'|"[^"]*"|[^\s,{}]+)""")

@@ -12,7 +12,7 @@ from typing import Any
 
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
 from hpc_train.config.load import LoadedConfig, with_values
-from hpc_train.config.meant_sweep import with_swept_key
+from hpc_train.config.meant_sweep import with_swept_keys
 from hpc_train.config.origins import Origins
 from hpc_train.config.ranges import RANGES
 from hpc_train.config.schema import Config
@@ -48,6 +48,12 @@ def check_is_one(loaded: LoadedConfig) -> None:
         raise loaded.origins.error("sweep", "makes many trainings of the config", fix)
 
 
+def points_of(loaded: LoadedConfig) -> list[dict[str, Any]]:
+    """Those of a config's sweep; see `sweep_points`."""
+    check_wandb(loaded.config.sweep, loaded.origins, loaded.composed.values)
+    return sweep_points(loaded.config.sweep, loaded.origins)
+
+
 def sweep_points(sweep: Mapping[str, Any], origins: Origins) -> list[dict[str, Any]]:
     """The points as value by key, the last key's values changing first.
 
@@ -58,7 +64,6 @@ def sweep_points(sweep: Mapping[str, Any], origins: Origins) -> list[dict[str, A
     Raises:
         ConfigError: for a key without values or with one of them twice, and for too many points.
     """
-    check_wandb(sweep, origins)
     axes = dict(_axes(sweep, "", origins))
     number = math.prod(len(values) for values in axes.values())
     if number > MOST_POINTS:
@@ -71,7 +76,7 @@ def sweep_points(sweep: Mapping[str, Any], origins: Origins) -> list[dict[str, A
 
 def without_array(loaded: LoadedConfig) -> str:
     """What trains a sweep where no job array can: its points one by one, with the first's line."""
-    first = sweep_points(loaded.config.sweep, loaded.origins)[0]
+    first = points_of(loaded)[0]
     filled = _filled_keys(loaded, first)
     values = {key: first[key] for key in filled}
     chosen = [f"{key}={flow(value)}" for key, value in first.items() if key not in filled]
@@ -131,9 +136,12 @@ def load_point(loaded: LoadedConfig, overrides: Mapping[str, Any]) -> LoadedConf
     try:
         return with_values(loaded, values, places, without=_SWEEP)
     except ConfigError as error:
-        for key in values.keys() & loaded.config.sweep.keys():
-            if not loaded.origins.is_typed(f"{_SWEEP}.{key}"):
-                with_swept_key(error, key, loaded.config.sweep[key])
+        of_files = {
+            key: value
+            for key, value in loaded.config.sweep.items()
+            if key in values and not loaded.origins.is_typed(f"{_SWEEP}.{key}")
+        }
+        with_swept_keys(error, of_files, loaded.config.sweep)
         raise
 
 

@@ -6,32 +6,58 @@ sweep configuration). Here each key has its values, and all combinations are tra
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from hpc_train.config.keys import FIELDS
 from hpc_train.config.origins import Origins
+from hpc_train.config.own_arguments import argument_hint, below_class, is_taken
+from hpc_train.config.unknown_key import key_of_word
 
 _OF_A_PARAMETER = frozenset(("value", "min", "max", "distribution", "mu", "sigma", "q"))
 
 
-def check_wandb(section: Mapping[str, Any], origins: Origins) -> None:
+def check_wandb(section: Mapping[str, Any], origins: Origins, values: Mapping[str, Any]) -> None:
     """Refuse the form of W&B.
 
     Args:
         section: All of `sweep`.
         origins: For the file and line of an error.
+        values: Of the whole config, whose classes may take its keys.
 
     Raises:
         ConfigError: with what to write.
     """
     parameters = section.get("parameters")
     if isinstance(parameters, Mapping) and parameters:
-        lists = [f"{key}: {_values(it)}" for key, it in parameters.items()]
+        whole = {key: _whole_key(str(key), values) for key in parameters}
+        lists = [f"{whole[key]}: {_values(it)}" for key, it in parameters.items()]
         said = "is as Weights & Biases has it; here each key has its values"
-        bare = next((key for key in parameters if "." not in str(key)), "")
-        whole = f", each by its whole key, as model.init_args.{bare}" if bare else ""
-        hint = f"write sweep: {{{', '.join(lists)}}}{whole}{_no_search(parameters)}"
+        bare = next((it for it in whole.values() if "." not in it and it not in FIELDS), "")
+        is_bare = bare and not _is_script(values)
+        by = f", each by its whole key, as model.init_args.{bare}" if is_bare else ""
+        hint = f"write sweep: {{{', '.join(lists)}}}{by}{_no_search(parameters)}"
         raise origins.error("sweep.parameters", said, hint)
+
+
+def _whole_key(key: str, values: Mapping[str, Any]) -> str:
+    """`model.init_args.lr` for `lr`, where that is what the config takes; else the key."""
+    if "." in key or key in FIELDS or _is_script(values):  # which has {lr} in its arguments
+        return key
+    for section in ("model", "data"):
+        if is_taken(section, key, values):
+            return f"{below_class(section, values)}{key}"
+    if meant := key_of_word(key):
+        return meant
+    hint = argument_hint("model", key, values)
+    found = re.search(r"model\.[\w.]+\Z", hint)
+    return found[0] if found else key
+
+
+def _is_script(values: Mapping[str, Any]) -> bool:
+    script = values.get("script")
+    return isinstance(script, Mapping) and bool(script.get("path"))
 
 
 def check_range(key: str, value: Mapping[str, Any], origins: Origins) -> None:

@@ -40,6 +40,7 @@ from hpc_train.config.refused_callbacks import refused_callback
 from hpc_train.config.schema import Config, EnvConfig
 from hpc_train.config.script_file import check_script
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object, wanted_of
+from hpc_train.config.submission_words import AND_AGAIN
 from hpc_train.config.sure_refusals import check_refused_by_lightning
 from hpc_train.config.trainer_args import NEED_A_LOGGER, check_trainer
 from hpc_train.errors import ConfigError
@@ -277,7 +278,8 @@ def _check_beside(
     form = _form(spec)
     message = f": there is no module '{module}' in {workdir}"
     if folder.resolve() != workdir.resolve() and module in submodules([str(folder)]):
-        hint = f"submit from there: cd {shlex.quote(str(folder))}"
+        file = shlex.quote(loaded.files[-1].name)
+        hint = f"submit from there: cd {shlex.quote(str(folder))}{AND_AGAIN}{file}"
         raise loaded.origins.error(f"{key}.{form}", f"{message}, and it lies in {folder}", hint)
     if hint := _from_above(module, workdir.resolve(), loaded.files[-1].resolve()):
         raise loaded.origins.error(f"{key}.{form}", message, hint)
@@ -289,7 +291,7 @@ def _from_above(module: str, workdir: Path, config: Path) -> str:
         if module in submodules([str(place)]):
             typed = shlex.quote(str(config.relative_to(place)))
             climb = "/".join([".."] * up)
-            return f"it is in {place}: cd {climb} && hpc-train submit {typed}"
+            return f"it is in {place}: cd {climb}{AND_AGAIN}{typed}"
     return ""
 
 

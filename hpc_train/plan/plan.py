@@ -36,6 +36,11 @@ class Shape:
         """Ranks over all nodes."""
         return self.nodes * self.ranks_per_node
 
+    @property
+    def ranks(self) -> str:
+        """How many, in words: `1 rank`, `12 ranks`."""
+        return f"{self.world_size} rank{'s' * (self.world_size > 1)}"
+
 
 @dataclass(frozen=True)
 class Batch:

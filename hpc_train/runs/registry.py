@@ -203,8 +203,20 @@ def newest_run(runs_dir: Path | None, hint: str = "") -> RunDir:
     where = folders(runs_dir)
     if found := newest(all_runs(where), where):
         return found
-    message = f"no runs in {', '.join(map(str, where)) or no_folder()}"
-    raise NoSuchRunError(message, hint or to_make_one())
+    message, usual = none_in(where)
+    raise NoSuchRunError(message, hint or usual)
+
+
+def none_in(folders: Sequence[Path]) -> tuple[str, str]:
+    """What to say, and to type, where these folders have no run that this user can read."""
+    where = ", ".join(map(str, folders))
+    hidden = [it for it in not_whole(folders, ()) if not os.access(it, os.R_OK | os.X_OK)]
+    if not hidden:
+        return f"no runs in {where or no_folder()}", to_make_one()
+    count = f"{len(hidden)} run{'s' * (len(hidden) > 1)}"
+    owners = sorted({owner_of(it) for it in hidden})
+    said = f"{count} in {where}, of {' and '.join(owners)}, that you may not read"
+    return said, f"ask {owners[0]}; {to_make_one()}"
 
 
 def not_whole(folders: Sequence[Path], known: Collection[Path]) -> list[Path]:

@@ -133,8 +133,7 @@ class Attempt:
         )
         self.tell(EventKind.RANKS_STARTED, nodes=list(nodes))
         shape = self.plan.shape
-        count = f"{shape.world_size} rank{'s' * (shape.world_size > 1)}"
-        self.log.say(f"attempt {self.number}: {count} on {', '.join(nodes)}")
+        self.log.say(f"attempt {self.number}: {shape.ranks} on {', '.join(nodes)}")
         notify_of_start(self)
         here = (self.plan, self.allocation, self.run, nodes, self.environ)
         with monitored(*here), ended_with(ranks):

@@ -178,8 +178,7 @@ def _own_failure(seen: AttemptEvidence) -> AttemptOutcome | None:
     at = f" at step {first.step}" if first.step is not None else ""
     where = f" ({first.where})" if first.where else ""
     memory = first.kind == "gpu_memory"
-    what = f"ran out of GPU memory{at}" if memory else f"failed{at}: {first.error}"
-    what = f"{what}{where}"
+    what = f"ran out of GPU memory{at}{where}" if memory else f"failed{at}: {first.error}{where}"
     if first.kind == WORKER_KILLED and seen.oom_nodes:
         memory = True
         what = f"{what}: the node ran out of host memory, and its kernel killed the data worker"
@@ -361,16 +360,14 @@ class OrphanEvidence:
     cancelled: str = ""
 
 
-@may_say(Outcome.CANCELLED, Outcome.NODE_FAILURE, Outcome.PREEMPTED)
+@may_say(Outcome.CANCELLED, Outcome.NODE_FAILURE, Outcome.PREEMPTED, Outcome.TIMEOUT)
 def judge_orphan(left: OrphanEvidence) -> AttemptOutcome:
     """Name the outcome of an attempt that has no end, by what Slurm and its ranks say."""
-    kept = _kept(left.saved_step)
+    kept, killed = _kept(left.saved_step), "the supervisor was killed"
     if left.cancelled:
         return AttemptOutcome(outcome=Outcome.CANCELLED, reason=left.cancelled + kept)
     if left.supervisor_alone:
-        return AttemptOutcome(
-            outcome=Outcome.NODE_FAILURE, reason=f"the supervisor was killed{kept}"
-        )
+        return AttemptOutcome(outcome=Outcome.NODE_FAILURE, reason=killed + kept)
     if left.slurm_state == "NODE_FAIL":
         names = f": {', '.join(left.gone)}" if left.gone else ""
         return AttemptOutcome(
@@ -386,10 +383,11 @@ def judge_orphan(left: OrphanEvidence) -> AttemptOutcome:
     if left.slurm_state in ("REQUEUED", "CANCELLED"):
         reason = f"the job was put back into the queue ({left.slurm_state})"
         return AttemptOutcome(outcome=Outcome.PREEMPTED, reason=reason + kept)
+    if left.slurm_state in ("TIMEOUT", "DEADLINE"):
+        reason = "the job's limit ended it before its ranks had saved and left"
+        return AttemptOutcome(outcome=Outcome.TIMEOUT, reason=reason + kept)
     said = f" (Slurm: {left.slurm_state})" if left.slurm_state else ""
-    return AttemptOutcome(
-        outcome=Outcome.NODE_FAILURE, reason=f"the supervisor was killed{said}{kept}"
-    )
+    return AttemptOutcome(outcome=Outcome.NODE_FAILURE, reason=f"{killed}{said}{kept}")
 
 
 def _kept(saved_step: int | None) -> str:

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sized
 from pathlib import Path
 from typing import Any
 
-from hpc_train.training.frame_text import shown_class
+from hpc_train.training.frame_text import is_users, shown_class, shown_file
 from hpc_train.training.unset_attributes import value_of_attribute
+from hpc_train.training.users_method import lines_of, parsed
 
 _NO_SAMPLES = "num_samples=0"
 _SAMPLER = "torch.utils.data.sampler"
@@ -22,6 +23,7 @@ _GLOBS = ("glob.glob", "glob.iglob", "glob", "iglob")
 _OF_A_PATH = ("iterdir", "glob", "rglob", "walk")
 _JOINS = ("Path", "PurePath", "pathlib.Path", "str", "os.path.join", "join", "os.path.expanduser")
 _LONGEST = 100  # characters of the line that fills it
+_SIZED_BY = ("builtins", "torch", "numpy", "pandas")
 _MOST_ENTRIES = 10_000  # of a folder
 
 
@@ -56,7 +58,38 @@ def why_empty(dataset: Any) -> str:
         of = f"self.{name} is an empty {type(value).__name__}{f' ({line})' if line else ''}"
         looked = next(_folders(written, _texts(kind, held)), "") if written else ""
         return "; ".join(filter(None, (f"{named} has no sample: {of}", looked)))
-    return ""
+    counted = _counted(kind, held)
+    return f"{named} has no sample: {counted}" if counted else ""
+
+
+def _counted(kind: type, held: Mapping[str, Any]) -> str:
+    """What a __len__ works out, with the sizes and whole numbers in it; empty where it has none."""
+    method: Any = getattr(kind, "__len__", None)
+    lines, first = lines_of(method)
+    node = parsed(lines)
+    returned = [it for it in ast.walk(node) if isinstance(it, ast.Return)] if node else []
+    file = getattr(getattr(method, "__code__", None), "co_filename", "")
+    if len(returned) != 1 or returned[0].value is None or not is_users(file):
+        return ""
+    place = f"{shown_file(file)}:{first + returned[0].lineno - 1}"
+    text = ast.unparse(returned[0].value)
+    known = dict(_sizes(returned[0].value, held))
+    if not known or len(text) > _LONGEST:
+        return ""
+    numbers = " and ".join(f"{name} is {size}" for name, size in known.items())
+    return f"__len__ gives {text} ({place}), and {numbers}"
+
+
+def _sizes(node: ast.expr, held: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """`len(self.series)` and `self.window`, which are known without running the user's code."""
+    for it in ast.walk(node):
+        if isinstance(it, ast.Call) and ast.unparse(it.func) == "len" and len(it.args) == 1:
+            value = held.get(ast.unparse(it.args[0]).removeprefix("self."))
+            if type(value).__module__.partition(".")[0] in _SIZED_BY and (size := _len(value)) >= 0:
+                yield ast.unparse(it), size
+        elif isinstance(it, ast.Attribute) and ast.unparse(it.value) == "self":
+            value = held.get(it.attr)
+            yield from [(ast.unparse(it), value)] if type(value) is int else []
 
 
 def _of_torch(kind: str, held: Mapping[str, Any]) -> str:

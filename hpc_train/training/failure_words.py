@@ -12,11 +12,11 @@ from types import FrameType
 from hpc_train.config.absent_checkpoints import INSTEAD, absent_checkpoint
 from hpc_train.config.data_paths import keys_of_path
 from hpc_train.config.lightning_home import of_project
-from hpc_train.config.near_paths import meant_path
 from hpc_train.config.refused_callbacks import is_lightnings
 from hpc_train.config.words import did_you_mean
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
+from hpc_train.training.absent_file import absent_file
 from hpc_train.training.absent_folder import absent_folder
 from hpc_train.training.absent_interface import absent_interface
 from hpc_train.training.absent_package import absent_package
@@ -66,7 +66,6 @@ _PRINTED = re.compile(r"\b(tensor|Parameter containing:\s*tensor|array)\((?:[^()
 _ROWS = re.compile(r"\[[\s\d.,+\-eEinfajx\[\]]*\]")
 _CAUGHT = re.compile(r"Caught (\w+) in ")  # torch._utils.ExceptionWrapper
 _UNFINISHED = re.compile(r"[:,(\[{]$")
-_NOT_THERE = re.compile(r"No such file or directory: '(?P<path>[^']+)'")
 # What to do about messages of torch's, Lightning's and Python's that do not say it.
 _FIXES = (
     (r"EOF when reading a line", "nobody answers in a job: take it as an argument"),
@@ -146,7 +145,7 @@ def fix_of(
     ]
     if said == _NO_OPTIMIZER and method_that_returned(error):
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
-    absent = absent_folder(error) or _of_checkpoint(error) or _of_absent_file(error)
+    absent = absent_folder(error) or _of_checkpoint(error) or absent_file(error, said)
     of_key = _of_key(error, texts or {})
     fixes += [of_key, absent] if absent.endswith("?") else [absent, of_key]  # a question ends it
     fixes += [_of_hparams(error)]
@@ -181,23 +180,6 @@ def _of_samples(error: BaseException) -> str:
         if of
         else ""
     )
-
-
-def _of_absent_file(error: BaseException) -> str:
-    """What is meant by a file that is not there, or where it was looked for."""
-    if not isinstance(error, FileNotFoundError) or error.filename2 is not None:
-        return ""
-    # torch makes the error of a data worker anew, of its text alone.
-    in_worker = _NOT_THERE.search(said_by(error)) if error.filename is None else None
-    path = in_worker["path"] if in_worker else error.filename
-    if not isinstance(path, str) or not path:
-        return ""
-    meant = meant_path(path, Path.cwd())
-    if Path(path).is_absolute():
-        return meant
-    if path.startswith("~"):
-        return f"nothing replaces ~ here: os.path.expanduser({path!r}), or the whole path"
-    return f"a relative path begins in {Path.cwd()}: {meant or 'write the whole path'}"
 
 
 def _of_checkpoint(error: BaseException) -> str:

@@ -200,12 +200,21 @@ class ProgressLines(pl.Callback):
 
 
 def steps_in_all(trainer: pl.Trainer) -> int | None:
-    """Optimizer steps of the whole training; None where it has no end or a stream's is unknown."""
+    """Optimizer steps of the whole training; None where it has no end or a stream's is unknown.
+
+    A model that optimizes by hand takes as many an epoch as it likes: those of the epochs before
+    tell, and in the first one nothing does.
+    """
     ends = [trainer.max_steps] if trainer.max_steps > 0 else []
-    batches = trainer.num_training_batches
-    if trainer.max_epochs and trainer.max_epochs > 0 and batches != float("inf"):
-        per_epoch = -(-int(batches) // trainer.accumulate_grad_batches)
-        ends.append(per_epoch * trainer.max_epochs)
+    batches, epochs = trainer.num_training_batches, trainer.max_epochs
+    module = getattr(trainer, "lightning_module", None)
+    if not epochs or epochs < 0:
+        return min(ends, default=None)
+    if module is not None and not module.automatic_optimization:
+        done = trainer.current_epoch
+        ends += [round(trainer.global_step * epochs / done)] if done else []
+    elif batches != float("inf"):
+        ends.append(-(-int(batches) // trainer.accumulate_grad_batches) * epochs)
     return min(ends, default=None)
 
 

@@ -16,8 +16,10 @@ from hpc_train.training.loss_shapes import unfit_loss, unfit_rows
 from hpc_train.training.missing_values import missing_values
 from hpc_train.training.nested_parts import group_for_tensor
 from hpc_train.training.not_modules import not_module
+from hpc_train.training.other_state import other_state
 from hpc_train.training.out_of_range import out_of_range
 from hpc_train.training.pair_for_tensor import pair_for_tensor
+from hpc_train.training.row_logits import row_logits
 from hpc_train.training.swapped_loss import swapped_loss
 from hpc_train.training.taken_apart import taken_apart
 from hpc_train.training.tuple_for_tensor import tuple_for_tensor
@@ -30,7 +32,7 @@ from hpc_train.training.wrapped_models import wrapped_attribute
 _BY_VALUES = (
     *(unbatched_set, early_trainer, swapped_loss),
     *(late_loader, wrapped_attribute, uncalled_method, fixed_shape, taken_apart, missing_values),
-    *(out_of_range, unfit_input, hidden_layers, not_module, unfit_rows),
+    *(out_of_range, unfit_input, hidden_layers, not_module, other_state, row_logits, unfit_rows),
     *(
         pair_for_tensor,
         tuple_for_tensor,

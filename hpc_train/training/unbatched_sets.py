@@ -24,7 +24,7 @@ def unbatched_set(error: BaseException) -> str:
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     for step, owner, trainer, loaders in loaders_of_step(frames):
         given = [*_flat(loaders)]
-        sets = [it for it in given if _is_set(it)]
+        sets = [it for it in given if is_set(it)]
         if not sets or len(sets) < len(given):
             continue
         hook = LOADERS[step].removesuffix("s")
@@ -48,7 +48,7 @@ def hook_gives(maker: object, hook: str) -> str:
     return f"{shown_class(type(maker))}.{hook} ({place}) gives"
 
 
-def _is_set(loader: object) -> bool:
+def is_set(loader: object) -> bool:
     """Whether it is a map-style Dataset of torch's, which need not be in memory."""
     kinds = {f"{it.__module__}.{it.__name__}" for it in type(loader).__mro__}
     return "torch.utils.data.dataset.Dataset" in kinds and not hasattr(loader, "__iter__")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
+from hpc_train.training.frame_text import is_users, nodes_of
 from hpc_train.training.frame_values import shape_of
 from hpc_train.training.layers import as_written, failed_layer, frames_of, shown_layer
 
 _OF_FORMAT = re.compile(r"same dtype|type .* should be the same|expected scalar type")
+_PERMUTED = re.compile(r"x\.permute\([\d, ]+\)")
 _TO_FLOAT = ("float64", "int64", "int32", "int16", "int8", "uint8", "bool")
 
 
@@ -32,7 +35,17 @@ def unfit_input(error: BaseException) -> str:
         return ""
     said = f"{shown_layer(found[0], frames)} is given the shape {list(shape)}"
     fix = of(found[0], shape)
+    if _PERMUTED.search(fix) and any(_views(it) for it in frames):
+        # Its strides pass through the layers, and view takes no tensor of such strides.
+        fix = _PERMUTED.sub(r"\g<0>.contiguous()", fix)
     return f"{said}{fix}" if fix else ""
+
+
+def _views(frame: FrameType) -> bool:
+    """Whether the function of the user's calls `.view(...)` of something."""
+    calls = (it.func for it in nodes_of(frame) if isinstance(it, ast.Call))
+    is_own = is_users(frame.f_code.co_filename)
+    return is_own and any(isinstance(it, ast.Attribute) and it.attr == "view" for it in calls)
 
 
 def _of_format(frames: Sequence[FrameType]) -> str:

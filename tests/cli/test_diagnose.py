@@ -117,6 +117,8 @@ def test_what_is_no_log_ends_at_once_with_one_line(tmp_path, word):
     done = subprocess.run(
         [sys.executable, "-m", "hpc_train.cli", "diagnose", word],
         cwd=tmp_path,
+        # A run of the user's own may have such a name.
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

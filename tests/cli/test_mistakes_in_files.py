@@ -162,7 +162,7 @@ def test_an_argument_of_the_trainer_that_lightning_cannot_work_with(
         (CONFIG + "seed\uff1a 1\n", "cfg.yaml:7:5: not YAML", "in place of the FULLWIDTH COLON"),
         (CONFIG.replace('"0:10:00"', "“0:10:00”"), "quotes that YAML does not", '"0:10:00"'),
         (CONFIG.replace("nodes: 1", "nodelist: n[1-3]"), "not YAML", 'in quotes: "n[1-3]"'),
-        (CONFIG + "trainer.precision: 16\n", "one key with a point", "write below it precision: ."),
+        (CONFIG + "trainer.precision: 16\n", "one key with a point", "its braces precision: 16;"),
         (CONFIG.replace("nodes: 1", "account: 0123"), "account is 0123, which YAML", '"0123"'),
         (CONFIG.replace("nodes: 1", "partition: 1e3"), "as the number 1000.0", '"1e3"'),
         (CONFIG + "env: {variables: {V: 3.10}}\n", "env.variables.V is 3.10", '"3.10"'),

@@ -237,6 +237,44 @@ def test_a_key_of_the_files_sweep_is_told_as_a_sweep_has_it(
     refused(hpc, project, words, 3, "cfg.yaml:7: " + written.partition(":")[0], fix)
 
 
+LR = "model.init_args.lr: [0.1, 0.01]"
+
+
+@pytest.mark.parametrize(
+    ("written", "said", "fix"),
+    [
+        (
+            "lr: [0.1, 0.01], epochs: [1, 2]",
+            "lr is no key of hpc-train, and epochs is none",
+            f"write sweep: {{{LR}, trainer.max_epochs: [1, 2]}}",
+        ),
+        (
+            "seed: [1, 2], lr: [0.1, 0.01], opt: [a, b], max_epochs: [1, 2]",
+            "lr is no key of hpc-train, and opt, max_epochs are none",
+            (
+                f"write sweep: {{seed: [1, 2], {LR}, model.init_args.opt: [a, b],"
+                " trainer.max_epochs: [1, 2]}"
+            ),
+        ),
+        (
+            f"{LR}, epochs: [1, 2]",
+            "epochs is no key of hpc-train",
+            f"write sweep: {{{LR}, trainer.max_epochs: [1, 2]}}",
+        ),
+    ],
+)
+def test_all_keys_of_the_files_sweep_are_told_as_one_section(
+    hpc, project: Path, written: str, said: str, fix: str
+) -> None:
+    (project / "nets.py").write_text(NETS.replace("lr: float = 0.1", "lr: float = 0.1, opt='a'"))
+    (project / "cfg.yaml").write_text(f"{CONFIG}sweep: {{{written}}}\n")
+    words = ["submit", "cfg.yaml", "--dry-run"]
+    refused(hpc, project, words, 3, f"cfg.yaml:7: {said}", fix)
+    section = fix.removeprefix("write ")
+    (project / "cfg.yaml").write_text(f"{CONFIG}{section}\n")
+    assert hpc(*words).code == 0
+
+
 @pytest.mark.parametrize(
     ("key", "numbers"),
     [

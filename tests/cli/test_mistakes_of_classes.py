@@ -206,9 +206,9 @@ def test_a_path_in_the_place_of_a_class_is_an_argument_of_it(
         (
             "slurm.extra.hint: x\n",
             "point in it",
-            "there is slurm: write below it extra: {hint: ...",
+            "there is slurm on line 6: write in its braces extra: {hint: x};",
         ),
-        ("watchdog.a.b.c: x\n", "point in it", "write watchdog: {a: {b: {c: ...}}};"),
+        ("watchdog.a.b.c: x\n", "point in it", "write watchdog: {a: {b: {c: x}}};"),
     ],
 )
 def test_keys_with_points_in_a_file_are_told_as_the_section_they_belong_to(

@@ -23,11 +23,11 @@ pl.Trainer().fit(None)
 @pytest.mark.parametrize(
     ("word", "fix"),
     [
-        ("lr=0.1", "behind --: fit.py -- --lr 0.1"),
-        ("max_epochs=3", "behind --: fit.py -- --max-epochs 3"),
-        ("max-epochs=3", "behind --: fit.py -- --max-epochs 3"),
-        ("depth=3", "behind --: fit.py -- depth=3"),
-        ("lr", "behind --: fit.py -- lr"),
+        ("lr=0.1", "behind --: hpc-train run fit.py -- --lr 0.1"),
+        ("max_epochs=3", "behind --: hpc-train run fit.py -- --max-epochs 3"),
+        ("max-epochs=3", "behind --: hpc-train run fit.py -- --max-epochs 3"),
+        ("depth=3", "behind --: hpc-train run fit.py -- depth=3"),
+        ("lr", "behind --: hpc-train run fit.py -- lr"),
     ],
 )
 def test_an_argument_of_argparse_is_shown_as_it_takes_it(

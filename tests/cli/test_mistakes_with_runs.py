@@ -106,6 +106,23 @@ def test_only_the_keys_that_make_another_training_are_named(hpc, run: RunDir) ->
     )
 
 
+def test_a_key_of_no_name_whose_fix_would_be_refused_is_told_as_a_run_of_its_own(
+    hpc, run: RunDir
+) -> None:
+    makes = "makes another training: model, data, trainer (but for its length), seed"
+    for word, key in (("lr=0.5", "model.init_args.lr"), ("batch_size=64", "global_batch_size")):
+        message = f"{word.partition('=')[0]} is no key of hpc-train; {key} {makes}"
+        own = f"as a run of its own: hpc-train submit cfg.yaml {key}={word.partition('=')[2]}"
+        refused(hpc, f"resume x {word}", message, own)
+    refused(hpc, "resume x max_epochs=9", "max_epochs is no key", "fix: write trainer.max_epochs")
+    refused(hpc, "resume x node=2", "node is no key of hpc-train", "fix: write slurm.nodes")
+    value = re.search(r"global_batch_size: (\d+)", run.config.read_text())
+    assert value  # as it is, it makes no other training
+    as_it_is, message = f"resume x batch_size={value[1]}", "batch_size is no key of hpc-train"
+    refused(hpc, as_it_is, message, "fix: write global_batch_size")
+    assert makes not in hpc(*as_it_is.split()).err
+
+
 def test_a_class_that_was_renamed_gets_its_name_back(hpc, project: Path, run: RunDir) -> None:
     """The name that is nearest was refused by the next command."""
     (project / "nets.py").write_text(NETS.replace("class Net(", "class MyNet("))

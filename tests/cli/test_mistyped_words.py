@@ -166,10 +166,30 @@ def test_a_config_that_is_started_from_its_own_folder_is_told_the_one_above(
     fix = f"it is in {project}: cd .. && hpc-train submit 'sub/cfg 1.yaml'"
     refused(hpc, project, ["submit", "cfg 1.yaml"], 3, "there is no module 'nets'", fix)
     monkeypatch.chdir(project / "sub" / "deep")
-    refused(hpc, project, ["submit", "../../cfg.yaml"], 3, "lies in ../..", "cd ../..")
+    fix = "cd ../.. && hpc-train submit cfg.yaml"
+    refused(hpc, project, ["submit", "../../cfg.yaml"], 3, "lies in ../..", fix)
     (project / "sub" / "deep" / "cfg.yaml").write_text((project / "cfg.yaml").read_text())
     fix = f"it is in {project}: cd ../.. && hpc-train submit sub/deep/cfg.yaml"
     refused(hpc, project, ["submit", "cfg.yaml"], 3, "there is no module 'nets'", fix)
+
+
+def test_the_line_to_type_in_another_folder_has_the_command_and_all_that_was_typed(
+    hpc, project: Path, monkeypatch
+) -> None:
+    (project / "cfg.yaml").rename(project / "sub" / "my cfg.yaml")
+    monkeypatch.chdir(project / "sub")
+    up = "cd .. && hpc-train"
+    no_module = "there is no module 'nets'"
+    for typed, told in (
+        (
+            "run './my cfg.yaml' model.init_args.lr=0.3",
+            "run 'sub/my cfg.yaml' model.init_args.lr=0",
+        ),
+        ("submit --nodes 1 'my cfg.yaml' name='a b'", "submit --nodes 1 'sub/my cfg.yaml' 'name=a"),
+        ("render 'my cfg.yaml' seed=3", "render 'sub/my cfg.yaml' seed=3"),
+    ):
+        told = f"{up} {told}"
+        refused(hpc, project, shlex.split(typed), 3, no_module, told)
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,23 @@ def test_a_job_of_anothers_script_that_ended_is_told_with_its_log(
     assert "fix: hpc-train diagnose own-45.out\n" in said, "that log is here"
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_job_whose_run_was_deleted_or_moved_before_it_ended_is_still_ours(
+    hpc, waits, taken: Slurm, tmp_path: Path, make_run: Callable[..., RunDir], command: str
+) -> None:
+    """It was told as a job that hpc-train did not submit."""
+    taken.says()
+    run = make_run(45, ended=False)
+    gone = run.path.parent / "20261127-141026-4a7b"
+    script = f"Command={gone}/submitit/.submission_file_72e9.sh ExitCode=10:0"
+    waits("FAILED", "NonZeroExitCode", f"{OWN} {script}")
+    (run.path / "events.jsonl").unlink()
+    said = hpc(command, "45").err
+    what = f"45 was the run {run.name} ({gone.name}), whose folder is gone ({gone})"
+    assert said.startswith(f"error: {what}; it ended: FAILED (exit code 10)\n")
+    assert "fix: where the folder was moved: hpc-train status FOLDER; else submit it again" in said
+
+
 @pytest.mark.parametrize("command", ["diagnose", "logs", "status"])
 def test_a_job_whose_log_has_no_folder_is_told_with_the_folder_to_make(
     hpc, waits, taken: Slurm, tmp_path: Path, command: str

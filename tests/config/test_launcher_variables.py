@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from hpc_train.config.launcher_variables import notes_on_variables
+from hpc_train.config.launcher_variables import notes_on_array, notes_on_variables
 
 RANK = 'write os.environ["RANK"], which hpc-train sets everywhere'
 LOCAL = RANK.replace("RANK", "LOCAL_RANK")
@@ -96,3 +96,33 @@ def test_what_may_be_right_is_not_told(text: str) -> None:
 def test_what_is_set_or_reads_alike_on_one_rank_is_not_told() -> None:
     assert notes('import os\nos.environ["SLURM_PROCID"]', "SLURM_PROCID") == []
     assert notes('import os\nr = int(os.environ.get("SLURM_PROCID", 0))', ranks=1) == []
+
+
+TASK = (
+    "the job is no array: take the value as an argument of the script, and give all of them with"
+    " --sweep lr=0.1,0.01 -- --lr {lr}"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            'import os\nlr = [1, 2][int(os.environ["SLURM_ARRAY_TASK_ID"])]',
+            [f"t.py:2: SLURM_ARRAY_TASK_ID is not set here: {TASK}"],
+        ),
+        (
+            'import os\nn = int(os.getenv("SLURM_ARRAY_TASK_COUNT"))\nos.environ["SLURM_PROCID"]',
+            [f"t.py:2: SLURM_ARRAY_TASK_COUNT is not set here: {TASK}"],
+        ),
+        ('import os\nlr = int(os.environ.get("SLURM_ARRAY_TASK_ID", 0))', []),
+        ('import os\nif ready():\n    lr = int(os.environ["SLURM_ARRAY_TASK_ID"])', []),
+        ('import os\nos.environ.update(x)\nlr = int(os.environ["SLURM_ARRAY_TASK_ID"])', []),
+        ('import os\nr = os.environ["SLURM_PROCID"], os.environ["SLURM_JOB_ID"]', []),
+    ],
+)
+def test_a_number_of_an_array_is_no_jobs_own(text: str, said: list[str]) -> None:
+    """On Slurm, too, where its other variables are set."""
+    assert [*notes_on_array("t.py", ast.parse(text))] == said
+    local = [it for it in notes(text) if "SLURM_ARRAY" in it]
+    assert local == said

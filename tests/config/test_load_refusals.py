@@ -113,6 +113,29 @@ def test_a_model_with_its_own_loader_and_no_data_is_told_what_takes_its_place(
     assert refusal(write(tmp_path, plain)).hint == "write data: {class_path: sets.Set}"
 
 
+@pytest.mark.parametrize(
+    ("model", "files", "meant"),
+    [
+        ("nets.Net", ["cls", "nets", "tab"], "nets.Data"),
+        ("nets.Net", ["cls", "tab"], "cls.Data"),
+        ("b.nets.Net", ["a/nets", "a/sets", "b/sets", "c"], "b.sets.Data"),
+        ("b.nets.Net", ["a/nets", "b/a", "b/nets"], "b.nets.Data"),
+        ("nets.Net", ["a/sets", "a/nets"], "a.nets.Data"),
+    ],
+)
+def test_of_several_classes_of_data_the_one_beside_the_model_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, files: list[str], meant: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "from pytorch_lightning import LightningModule, LightningDataModule\n"
+    for file in files:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        write(tmp_path, f"{text}class Data(LightningDataModule): ...\n", f"{file}.py")
+    config = "\n".join(it for it in MINIMAL.splitlines() if not it.startswith("data:"))
+    error = refusal(write(tmp_path, config.replace("nets.Net", model)))
+    assert error.hint == f"write data: {{class_path: {meant}}}"
+
+
 # Values
 
 

@@ -19,7 +19,8 @@ class Net(pl.LightningModule):
     def training_step(self, batch, batch_idx): return self(batch).sum()
     def configure_optimizers(self): return torch.optim.SGD(self.parameters(), 0.1)
 class Data(pl.LightningDataModule):
-    def __init__(self, batch_size=4, path="", root="", files=(), name="", log_file="", of=None):
+    def __init__(self, batch_size=4, path="", root="", files=(), name="", log_file="", of=None,
+                 csv="", table="", labels_json="", out="", result_csv="", vocab=""):
         super().__init__()
     def train_dataloader(self): return [1]
 """
@@ -59,14 +60,29 @@ WHOLE = "put it there, or write the whole path"
         ("data.init_args.path", "data/train2.pt", WHOLE),
         ("data.init_args.path", "data/train_1.pt", WHOLE),
         ("model.init_args.weights_path", "w.ckpt", WHOLE),
+        ("data.init_args.csv", "houses.csv", "did you mean 'data/houses.csv'?"),
+        ("data.init_args.csv", "./houses.csv", "did you mean 'data/houses.csv'?"),
+        ("data.init_args.csv", "dta/houses.csv", "did you mean 'data/houses.csv'?"),
+        ("data.init_args.table", "prices.parquet", WHOLE),
+        ("data.init_args.labels_json", "labels.JSON", WHOLE),
+        ("data.init_args.vocab", "vocab.txt.gz", WHOLE),
     ],
 )
 def test_what_is_not_there_is_noted_with_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, text: str, fix: str
 ) -> None:
     write(tmp_path, "", "data/train.pt")
+    write(tmp_path, "", "data/houses.csv")
     (told,) = notes(tmp_path, monkeypatch, f"{key}={text}")
     assert told.endswith(said(tmp_path, key, text, fix))
+
+
+def test_a_file_that_torch_loads_is_noted_by_its_ending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "def load(table):\n    return torch.load(table)\n"
+    (told,) = notes(tmp_path, monkeypatch, "data.init_args.table=x.pt", text)
+    assert told.endswith(said(tmp_path, "data.init_args.table", "x.pt", WHOLE))
 
 
 def test_each_of_a_list_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +104,14 @@ def test_each_of_a_list_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "data.init_args.path=data/*.pt",
         "data.init_args.name=x.pt",
         "data.init_args.log_file=x.log",
+        "data.init_args.name=x.csv",
+        "data.init_args.out=x.csv",
+        "data.init_args.result_csv=x.csv",
+        "data.init_args.table='*.csv'",
+        "data.init_args.table=prices",
+        "data.init_args.table=v1.2",
+        "data.init_args.table=yolov8n.pt",
+        "model.init_args.weights_path=''",
         "data.init_args.of={class_path: others.Set, init_args: {path: x.pt}}",
         "container.image=x.sif",
     ],
@@ -143,6 +167,9 @@ def test_a_module_that_only_refuses_a_path_makes_none(
     ("code", "words"),
     [
         ("os.path.join('/data', self.path)", "path: x.csv"),
+        ("os.path.join('/data', self.hparams.csv)", "csv: x.csv"),
+        ("f'/data/{csv}'", "csv: x.csv"),
+        ("'/data/' + self.csv", "csv: x.csv"),
         ("Path('/data') / path", "path: x.csv"),
         ("[os.path.join('/data', it) for it in self.files]", "files: [x.csv]"),
         ("...", "path: x.csv, root: /tmp"),

@@ -129,6 +129,7 @@ def test_tasks_are_written_as_sbatch_takes_them(numbers: list[int], text: str) -
     assert array_text(numbers, 4) == f"{text}%4"
 
 
+WHOLE_KEY = ", each by its whole key, as model.init_args"
 OF_WANDB = "is as Weights & Biases has it; here each key has its values"
 WRITTEN_OUT = ", with all values written out: no range is searched"
 
@@ -139,7 +140,12 @@ WRITTEN_OUT = ", with all values written out: no range is searched"
         (
             "{method: grid, parameters: {lr: {values: [0.1, 0.01]}, n: {value: 3}}}",
             f"mine.yaml:2: sweep.parameters {OF_WANDB}",
-            "write sweep: {lr: [0.1, 0.01], n: [3]}, each by its whole key, as model.init_args.lr",
+            f"write sweep: {{{LR}: [0.1, 0.01], n: [3]}}{WHOLE_KEY}.n",
+        ),
+        (
+            "{parameters: {lr: {values: [0.1, 0.01]}, max_epochs: {value: 3}, seed: {value: 3}}}",
+            f"mine.yaml:2: sweep.parameters {OF_WANDB}",
+            f"write sweep: {{{LR}: [0.1, 0.01], trainer.max_epochs: [3], seed: [3]}}",
         ),
         (
             f"{{parameters: {{{LR}: {{min: 0.001, max: 0.1}}}}}}",

@@ -17,7 +17,7 @@ from hpc_train.diagnose.read_logs import ReadLogs
 from hpc_train.diagnose.read_run import sentence_of
 from hpc_train.diagnose.rules import Evidence
 from hpc_train.errors import CheckError, UsageError
-from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.events import EventKind
 from hpc_train.runs.ranks import ExitRecord, write_exit
 from hpc_train.training.rank_failure import failure_of
 from tests.diagnose.test_flight_recorder import OPEN, call
@@ -131,20 +131,6 @@ def test_what_the_rank_knew_to_do_is_the_fix_and_is_no_riddle(made):
     assert f"{error}; {fix} (/home/u/cb.py:5)" in quotes
 
 
-def test_a_limit_that_ended_the_run_says_that_it_is_not_queued_again(made):
-    reason = "the job's time limit came near; saved at step 9"
-    ended(made, "timeout", reason)
-    assert first(made).name == "time_limit"
-    data = {"state": "timed_out", "reason": "requeue.enabled is false"}
-    append_event(made.run.events, Event(BEGAN + 101, EventKind.RUN_ENDED, data))
-    found = first(made)
-    assert found.name == "no_requeue"
-    assert found.cause == (
-        f"the job reached its time limit: {reason}, and requeue.enabled is false"
-    )
-    assert f"hpc-train resume {made.run.run_id} goes on, with --time" in found.fix
-
-
 def test_rows_of_numbers_in_a_traceback_are_left_out(made):
     error = "ValueError: no such axis in tensor([[-0.4594],\n        [1e-3],\n        [nan]])` of x"
     ended(made, "user_error", "rank 0 on n1 failed: ValueError", rank=0, node="n1")
@@ -229,8 +215,7 @@ SAID = {
     " not open the job's log in /tmp/runs/x/1/submitit (Slurm: JobLaunchFailure): as a rule that"
     " folder is on a file system which the nodes do not see; set runs_dir",
     "time_limit": "Slurm's record: TIMEOUT, exit code 0:0, on n1",
-    "no_requeue": "timeout: the job's time limit came near; saved at step 9 (requeue.enabled is"
-    " false)",
+    "no_requeue": "timeout: the job's limit came near; saved at step 9 (requeue.enabled is false)",
     "unsaved_limit": "the run is timed_out: TimeLimit",
     "preempted": "Slurm's record: PREEMPTED, exit code 0:0, on n1",
     "cancelled": "Slurm's record: CANCELLED by 1000, exit code 0:0, on n1",

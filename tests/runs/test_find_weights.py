@@ -17,6 +17,8 @@ from hpc_train.backends.find_weights import (
     weights_of_run,
 )
 from hpc_train.errors import CheckError, ConfigError, HpcTrainError, NoSuchRunError, UsageError
+from hpc_train.plan.states import RunState
+from hpc_train.runs.events import Event, EventKind, append_event, seen
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import SavedModel, write_models
 from hpc_train.runs.this_folder import RunFolders
@@ -162,6 +164,61 @@ def test_a_run_of_the_name_best_is_that_run(run: RunDir, tmp_path: Path) -> None
     run.plan.write_text(json.dumps({"name": "best"}))
     newest = run.checkpoints / "step-000000009" / "model.ckpt"
     assert find_weights("best", [tmp_path / "runs"], tmp_path).path == newest
+
+
+def newer(run: RunDir, number: int, *told: Event) -> RunDir:
+    """A run of the same name that has no weights."""
+    made = RunDir(run.path.parent / f"20261122-08000{number}-10d1")
+    made.path.mkdir()
+    made.plan.write_text("{}")
+    for event in told:
+        append_event(made.events, event)
+    return made
+
+
+ENDED = Event(1.0, EventKind.RUN_ENDED, {"state": "failed"})
+
+
+def test_a_name_passes_over_runs_that_ended_without_weights(run: RunDir) -> None:
+    roots, weights = [run.path.parents[1]], run.checkpoints / "step-000000009" / "model.ckpt"
+    failed = newer(run, 1, ENDED)
+    found = find_weights("digits", roots, run.path)
+    assert (found.path, found.run) == (weights, run)
+    assert found.said == (
+        f"last: step 9, of {run.run_id}: 1 newer run of that name ended without any"
+    )
+    newer(run, 2, seen([], RunState.CANCELLED, "", 1.0))
+    newer(run, 3, Event(1.0, EventKind.CANCEL_REQUESTED, {}))
+    for reference in ("digits", str(run.path.parent)):
+        found = find_weights(reference, roots, run.path)
+        assert found.path == weights
+        assert found.said.endswith(": 3 newer runs of that name ended without any")
+    assert find_weights(run.run_id, roots, run.path).said == "last: step 9"
+    with pytest.raises(HpcTrainError, match="has saved no checkpoint") as caught:
+        find_weights(failed.run_id, roots, run.path)
+    assert f"name a run that has one: init_from={run.run_id}, or a file" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        (),
+        (seen([], RunState.PENDING, "", 1.0),),
+        (ENDED, Event(2.0, EventKind.SUBMITTED, {"job_id": "7"})),
+        (
+            Event(1.0, EventKind.ATTEMPT_STARTED, {"attempt": 0, "job_id": "7"}),
+            Event(2.0, EventKind.CANCEL_REQUESTED, {}),
+        ),
+    ],
+)
+def test_a_run_that_may_still_save_its_weights_is_not_passed_over(
+    run: RunDir, told: tuple[Event, ...]
+) -> None:
+    newer(run, 1, *told)
+    newer(run, 2, ENDED)
+    with pytest.raises(HpcTrainError, match="has saved no checkpoint") as caught:
+        find_weights("digits", [run.path.parents[1]], run.path)
+    assert f"name a run that has one: init_from={run.run_id}, or a file" in caught.value.hint
 
 
 def test_held_weights_outlive_their_deletion(run: RunDir, tmp_path: Path) -> None:

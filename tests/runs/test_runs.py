@@ -16,11 +16,13 @@ from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import held_lock, is_held
+from hpc_train.runs.ownership import owner_of
 from hpc_train.runs.registry import (
     create_run,
     find_run,
     matching_runs,
     new_run_id,
+    none_in,
     remember_root,
     roots,
 )
@@ -88,6 +90,7 @@ def test_a_run_that_one_may_not_read_is_not_told_to_be_none() -> None:
                         find_run(reference, [folder])
                     except NoSuchRunError as error:
                         os.write(write, f"{error.message}\n".encode())
+                os.write(write, f"{none_in([folder])[0]}\n".encode())
             finally:
                 os._exit(0)
         os.close(write)
@@ -96,6 +99,8 @@ def test_a_run_that_one_may_not_read_is_not_told_to_be_none() -> None:
         os.waitpid(child, 0)
         assert told[:3] == [f"{run.path}: you may not read that"] * 3
         assert "no run answers to" in told[3]
+        owner = owner_of(run.path)
+        assert told[4] == f"1 run in {folder}, of {owner}, that you may not read"
     finally:
         (folder / "theirs" / "20261118-100000-0000").chmod(0o700)
         shutil.rmtree(folder)

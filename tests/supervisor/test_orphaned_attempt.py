@@ -239,6 +239,7 @@ def test_on_one_machine_slurm_is_not_asked(run: RunDir, slurm: Slurm) -> None:
         (["REQUEUED"], Outcome.PREEMPTED, "put back into the queue (REQUEUED)"),
         (["CANCELLED by 1000"], Outcome.PREEMPTED, "put back into the queue (CANCELLED)"),
         (["FAILED"], Outcome.NODE_FAILURE, "the supervisor was killed (Slurm: FAILED)"),
+        (["TIMEOUT"], Outcome.TIMEOUT, "the job's limit ended it before its ranks had saved"),
         (["PREEMPTED", "FAILED", "", "RUNNING"], Outcome.NODE_FAILURE, "(Slurm: FAILED)"),
         (["FAILED", "PREEMPTED", "PENDING"], Outcome.PREEMPTED, "took the job away"),
         (["RUNNING"], Outcome.NODE_FAILURE, "the supervisor was killed; nothing"),

@@ -140,3 +140,39 @@ def test_sets_of_torchs_are_told_by_what_they_are_made_of() -> None:
     assert "Globs has no sample" in why_empty(Subset(Globs(), []))
     assert why_empty([]) == ""
     assert why_empty(range(0)) == ""
+
+
+class Windows(Dataset[Any]):
+    def __init__(self, series: Any, window: int) -> None:
+        self.series, self.window = series, window
+
+    def __len__(self) -> int:
+        return max(0, len(self.series) - self.window)
+
+
+class Steps(Windows):
+    def __len__(self) -> int:
+        count = len(self.series) // self.window
+        return count  # noqa: RET504 - as it is written
+
+
+class Fixed(Dataset[Any]):
+    def __len__(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize("series", [torch.zeros(120), [0.0] * 120])
+def test_a_length_that_is_worked_out_is_told_with_its_numbers(series: Any) -> None:
+    line = Windows.__len__.__code__.co_firstlineno + 1
+    told = (
+        f"{Windows.__module__}.Windows has no sample: __len__ gives max(0, len(self.series) -"
+        f" self.window) (tests/training/test_empty_data.py:{line}), and len(self.series) is 120"
+        " and self.window is 128"
+    )
+    assert why_empty(Windows(series, 128)) == told
+    assert why_empty(Subset(Windows(series, 128), [])) == told
+
+
+def test_a_length_without_such_numbers_is_not_told() -> None:
+    assert why_empty(Steps([0.0], 3)) == ""
+    assert why_empty(Fixed()) == ""

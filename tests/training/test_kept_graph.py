@@ -34,6 +34,26 @@ class KeepsParts(Keeps):
         return loss * 1
 
 
+class KeepsPair(Net):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = torch.nn.LSTM(2, 1, batch_first=True)
+        self.hidden: Any = None
+
+    def training_step(self, batch: Any, index: int) -> Any:
+        out, self.hidden = self.rnn(batch.unsqueeze(1), self.hidden)
+        self.hidden = self.kept(self.hidden)
+        return out.mean()
+
+    def kept(self, pair: Any) -> Any:
+        return pair
+
+
+class DetachesPair(KeepsPair):
+    def kept(self, pair: Any) -> Any:
+        return tuple(it.detach() for it in pair)
+
+
 class OwnBackward(Net):
     def training_step(self, batch: Any, index: int) -> Any:
         loss = self.layer(batch).pow(2).mean()
@@ -70,3 +90,12 @@ def test_a_graph_that_nothing_keeps_is_not_told_of(tmp_path: Path) -> None:
     error = of_steps(OwnBackward(), tmp_path)
     assert "a second time" in error
     assert "detach" not in error
+
+
+def test_a_pair_that_keeps_a_graph_is_told_with_the_line_to_write(tmp_path: Path) -> None:
+    line = line_of("out, self.hidden = ")
+    own = "write self.hidden = tuple(it.detach() for it in self.hidden) below that line"
+    kept = f"self.hidden ({line}) has the graph of the step that assigned it: {own}"
+    assert of_steps(KeepsPair(), tmp_path).endswith(kept)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        of_steps(DetachesPair(), tmp_path)

@@ -268,6 +268,9 @@ def test_final_metrics_are_one_document(tmp_path: Path) -> None:
     }
 
 
+BY_HAND = SimpleNamespace(automatic_optimization=False)  # two optimizers, each every batch
+
+
 @pytest.mark.parametrize(
     ("arguments", "steps"),
     [
@@ -280,6 +283,10 @@ def test_final_metrics_are_one_document(tmp_path: Path) -> None:
         ({"max_epochs": None}, None),
         ({"num_training_batches": float("inf")}, None),
         ({"num_training_batches": float("inf"), "max_steps": 7}, 7),
+        ({"lightning_module": BY_HAND, "current_epoch": 0}, None),
+        ({"lightning_module": BY_HAND, "current_epoch": 1, "global_step": 60}, 120),
+        ({"lightning_module": BY_HAND, "current_epoch": 2, "global_step": 120}, 120),
+        ({"lightning_module": BY_HAND, "current_epoch": 0, "max_steps": 7}, 7),
     ],
 )
 def test_the_steps_of_a_training_are_known_where_it_has_an_end(arguments, steps) -> None:

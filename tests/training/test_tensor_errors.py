@@ -46,8 +46,16 @@ FAILURES: dict[str, tuple[Callable[[], Any], str]] = {
     "one-hot labels": (lambda: functional.cross_entropy(OUT, functional.one_hot(Y)), "y.argmax(1)"),
     "a label too large": (lambda: functional.cross_entropy(OUT, Y + 2), "number of classes - 1"),
     "labels of a sequence": (
-        lambda: functional.nll_loss(torch.randn(3, 2, 2), Y[:3]),
+        lambda: functional.nll_loss(torch.randn(3, 5, 2), torch.zeros(3, 5).long()),
         "transpose(1, 2)",
+    ),
+    "one label of a sequence": (
+        lambda: functional.nll_loss(torch.randn(3, 5, 2), torch.zeros(3).long()),
+        "x[:, -1], its last step, or x.mean(1)",
+    ),
+    "a state of another batch": (
+        lambda: nn.LSTM(2, 4)(torch.zeros(3, 5, 2), (torch.zeros(1, 4, 4), torch.zeros(1, 4, 4))),
+        "self.rnn(x) in place of self.rnn(x, h)",
     ),
     "integers for bce": (
         lambda: functional.binary_cross_entropy_with_logits(OUT[:, 0], Y),

@@ -94,6 +94,35 @@ def test_a_shape_that_does_not_fit_is_told_with_what_to_write(
     assert bool(fix) is bool(told)
 
 
+class Viewed(Net):
+    def forward(self, x: Any) -> Any:
+        return self.layers(x).view(x.size(0), -1)
+
+
+class ViewedAbove(Net):
+    def forward(self, x: Any) -> Any:
+        rows = self.layers(x)
+        return rows.view(len(rows), -1)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "order"),
+    [
+        (nn.Conv2d(3, 4, 3), (5, 28, 28, 3), (0, 3, 1, 2)),
+        (nn.Conv1d(3, 4, 3), (5, 28, 3), (0, 2, 1)),
+    ],
+)
+def test_a_permuted_input_of_what_is_viewed_later_is_made_contiguous(
+    layer: Any, shape: tuple[int, ...], order: tuple[int, ...]
+) -> None:
+    whole = f"write x.permute({', '.join(map(str, order))}).contiguous() in front of it"
+    for model in (Viewed(layer), ViewedAbove(Net(layer))):
+        with pytest.raises(RuntimeError) as caught:
+            model(torch.zeros(shape))
+        assert whole in fix_of(caught.value)
+        model(torch.zeros(shape).permute(order).contiguous())  # runs through
+
+
 def test_a_product_of_matrices_without_a_layer_is_left_to_others() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.mm(IMAGES[0, 0], IMAGES[0, 0])

@@ -27,3 +27,8 @@ def in_load(file: str, function: str) -> bool:
 def in_optimizer_setup(function: str) -> bool:
     """Whether a frame is Lightning's reading of what configure_optimizers returned."""
     return function == "_init_optimizers_and_lr_schedulers"
+
+
+def in_sanity_check(function: str) -> bool:
+    """Whether a frame is of the validation that comes before the first step of a fit."""
+    return function == "_run_sanity_check"

@@ -15,6 +15,7 @@ from hpc_train.errors import ConfigError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import fit_checkpoints
 from hpc_train.training.data_notes import tell_of_data
+from hpc_train.training.evaluation_notes import tell_of_evaluation
 from hpc_train.training.loggers import newest_numbers, steps_in_all
 from hpc_train.training.model_files import ModelFiles, check_folders
 from hpc_train.training.no_batches import check_batches
@@ -150,6 +151,7 @@ class LightningAdapter(pl.Callback):
             for loader in loaders
         ]
         rank = self.state.rank
+        tell_of_evaluation(rank, self._trainer, loaders, dealt)
         if rank.rank == 0 and rank.world_size > 1 and self._trainer.state.fn != TrainerFn.FITTING:
             for number in [n for n, loader in enumerate(dealt) if indices_of(loader) is None]:
                 say_loudly(NOT_DEALT.format(number=number, ranks=rank.world_size))

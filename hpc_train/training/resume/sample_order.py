@@ -223,6 +223,11 @@ class EvenBatchSampler(_RankSampler):
         self.batch_size = batch_size
         self._batches = even_batches(n, batch_size, rank=rank, world_size=world_size)
 
+    @property
+    def sizes(self) -> list[int]:
+        """Those that the batches have, the smallest first; two of them differ by one."""
+        return sorted({len(batch) for batch in self._batches})
+
     def __len__(self) -> int:
         return len(self._batches)
 

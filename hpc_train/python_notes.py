@@ -1,0 +1,56 @@
+"""What the command line says beside a result, as a warning to who has called from Python."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hpc_train.plan.states import RunState
+from hpc_train.runs.status import RunStatus
+
+if TYPE_CHECKING:
+    from typing import ParamSpec
+
+    from hpc_train.config.load import LoadedConfig
+
+    P = ParamSpec("P")
+
+_PACKAGE = Path(__file__).parent
+
+
+class HpcTrainNote(UserWarning):
+    """What is not refused and should be known: `note: ...` of the command line."""
+
+
+def noted(load: Callable[P, LoadedConfig]) -> Callable[P, LoadedConfig]:
+    """The same, whose notes are said as warnings; the command prints them itself."""
+
+    @functools.wraps(load)
+    def noted_load(*args: P.args, **kwargs: P.kwargs) -> LoadedConfig:
+        loaded = load(*args, **kwargs)
+        say(loaded.notes)
+        return loaded
+
+    return noted_load
+
+
+def told_end(followed: Iterable[RunStatus]) -> RunStatus:
+    """The last status; a warning with it where the run has failed."""
+    for status in followed:
+        last = status
+    if last.state in (RunState.FAILED, RunState.LOST, RunState.TIMED_OUT):
+        say([f"{last.name} {last.stands}; `hpc-train diagnose {last.run}` tells why"])
+    return last
+
+
+def say(notes: Iterable[str]) -> None:
+    """Warn at the line outside of this package that is being run."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and Path(frame.f_code.co_filename).is_relative_to(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    for note in notes:
+        warnings.warn(note, HpcTrainNote, stacklevel=level)

@@ -1,0 +1,43 @@
+"""A file to be read that is not there: what may be meant by its path, or where it was looked for.
+
+Python's own error has the path as `filename`. That of a data worker, which torch makes anew of its
+text, and those of several libraries have it in their text alone: NumPy (lib/_datasource.py), h5py
+(h5f.open), polars (os error 2), safetensors, and pyarrow, whose whole text it is.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from hpc_train.config.near_paths import meant_path
+
+_SAID = re.compile(
+    r"No such file or directory(?: \(os error 2\))?: ['\"](?P<quoted>[^'\"]+)['\"]"
+    r"|No such file or directory(?: \(os error 2\))?: (?P<bare>[^\s'\"]+)$"
+    r"|name = '(?P<h5>[^']+)', errno = 2\b"
+    r"|^FileNotFoundError: (?P<numpy>\S+\.\w+) not found\.$"
+    r"|^FileNotFoundError: (?P<whole>[^\s:]+\.[A-Za-z]\w{0,7})$"
+)
+
+
+def absent_file(error: BaseException, said: str) -> str:
+    """What to write for its path; empty where the error is of something else.
+
+    Args:
+        error: What the line raised.
+        said: The error in one line, `FileNotFoundError: x.csv not found.`
+    """
+    if not isinstance(error, FileNotFoundError) or error.filename2 is not None:
+        return ""
+    found = _SAID.search(said) if error.filename is None else None
+    told = next(filter(None, found.groups()), "") if found else ""
+    path = told or error.filename
+    if not isinstance(path, str) or not path or (told and Path(told).exists()):
+        return ""
+    meant = meant_path(path, Path.cwd())
+    if Path(path).is_absolute():
+        return meant
+    if path.startswith("~"):
+        return f"nothing replaces ~ here: os.path.expanduser({path!r}), or the whole path"
+    return f"a relative path begins in {Path.cwd()}: {meant or 'write the whole path'}"
