@@ -24,7 +24,7 @@ def main():
     for x in batches:
         loss = net(x).sum()
         fabric.backward(loss)
-        sgd.step()
+        sgd.step(); sgd.zero_grad()
 
 main()
 """
@@ -38,7 +38,7 @@ net.train()
 for x in torch.ones(4, 16, 8):
     loss = net(x).sum()
     loss.backward()
-    sgd.step()
+    sgd.step(); sgd.zero_grad()
 net.eval()
 """
 APART = "of 2 ranks each trains a model of its own, as no gradients are averaged"

@@ -21,7 +21,7 @@ with Session.open(global_batch_size=4, run_dir="run") as session:
     for epoch in session.epochs(2):
         for (x,) in session.batches(DataLoader(data, batch_size=2)):
             net(x).sum().backward()
-            sgd.step()
+            sgd.step(); sgd.zero_grad()
             session.stepped()
 """
 NO_RESTORE = LOOP.replace("    session.restore(model=net, optimizer=sgd)\n", "")
