@@ -75,10 +75,7 @@ def command(
         _refuse_for_sweep(alone, sweep, run)
         tell_resumed(sweep, overrides, {**flags, "cluster": cluster}, as_json=as_json)
         return 0
-    matches = runs_to_change(run, runs_dir)
-    found = api.Run(matches[0])
-    _refuse_arguments(found, overrides)
-    tell_newest_of_name(run, matches)
+    found = _found(run, runs_dir, overrides)
     again, first_step = _planned(found, overrides, flags, new_snapshot=new_snapshot)
     if dry_run:
         from hpc_train.cli.plan_text import print_dry_run
@@ -99,6 +96,15 @@ def command(
         click.echo(f"watch      hpc-train status {shell_word(found.directory.run_id)}", err=as_json)
 
     return tell_and_stay(found, {"job_id": job_id}, say, follow=follow, wait=wait, as_json=as_json)
+
+
+def _found(word: str, runs_dir: Path | None, overrides: Sequence[str]) -> api.Run:
+    """The run that is meant; says where others have its name."""
+    matches = runs_to_change(word, runs_dir)
+    found = api.Run(matches[0])
+    _refuse_arguments(found, overrides)
+    tell_newest_of_name(word, matches)
+    return found
 
 
 def _planned(

@@ -61,6 +61,8 @@ def _option(word: str, name: str, value: str, made: Translation) -> None:
         _gpus(word, name, value, made)
     elif name in _COUNTED:
         made.number(word, _COUNTED[name], value.partition("-")[0])
+    elif name == "cpus-per-task" and value.isdigit():
+        made.cpus(word, int(value))
     elif name in _KEYS:
         whole = name.startswith("cpus") and value.isdigit()
         made.key(word, _KEYS[name], int(value) if whole else value)

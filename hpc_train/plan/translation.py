@@ -28,6 +28,7 @@ class Translation:
     starts_in: str = ""  # where the script is started, as `Folders.now`
     sourced: dict[str, str | None] = field(default_factory=dict)  # file -> where it was sourced
     array: TaskArray = field(default_factory=TaskArray)
+    cpus_of_task: tuple[str, int] | None = None  # the word and the number of --cpus-per-task
     # Names of the script's own variables whose values the shell alone can tell -> their lines.
     computed: dict[str, str] = field(default_factory=dict)
 
@@ -58,6 +59,13 @@ class Translation:
             return
         if self.numbers.setdefault(name, int(text)) != int(text):
             self.refuse(word, f"contradicts {self.numbers[name]}, said before; leave one out")
+
+    def cpus(self, word: str, count: int) -> None:
+        """CPUs of a task, which may have several ranks; see `settle_shape`."""
+        if self.cpus_of_task is None:
+            self.cpus_of_task = (word, count)
+        elif self.cpus_of_task[1] != count:
+            self.refuse(word, f"contradicts {self.cpus_of_task[0]}, said before; leave one out")
 
     def start(self, words: list[str]) -> None:
         """The script, where the lines before it have gone to.
@@ -111,9 +119,24 @@ class Translation:
             self.config["slurm.nodes"] = nodes
         if a_node:
             self.config["slurm.gpus_per_node"] = a_node
+        self._settle_cpus(a_node, nodes or 1)
         if nodes > 1 and self.devices:
             self.say(f"devices {self.devices}", "on several nodes Slurm chooses the GPUs")
             self.devices = ""
+
+    def _settle_cpus(self, a_node: int, nodes: int) -> None:
+        """CPUs of a task are those of several ranks where one task starts them, as torchrun does.
+
+        Without --ntasks and --ntasks-per-node a node has one task: sbatch(1).
+        """
+        if self.cpus_of_task is None:
+            return
+        word, cpus = self.cpus_of_task
+        count = self.numbers
+        tasks = count.get("tasks_per_node") or count.get("tasks", 0) // nodes or 1
+        each = max(1, cpus * tasks // a_node) if a_node > tasks else cpus
+        why = f"of {cpus} for {a_node // tasks} ranks" if each != cpus else ""
+        self.key(word, "slurm.cpus_per_gpu", each, why)
 
     def nested(self) -> dict[str, Any]:
         """The config as sections."""

@@ -7,11 +7,15 @@ text, and those of several libraries have it in their text alone: NumPy (lib/_da
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 from hpc_train.config.near_paths import meant_path
 
+_MOST_NAMES = 10_000  # of a folder
+_MOST_SHOWN = 3
+_LACKS = ": bring it there, or take it out of what names it"
 _SAID = re.compile(
     r"No such file or directory(?: \(os error 2\))?: ['\"](?P<quoted>[^'\"]+)['\"]"
     r"|No such file or directory(?: \(os error 2\))?: (?P<bare>[^\s'\"]+)$"
@@ -35,9 +39,30 @@ def absent_file(error: BaseException, said: str) -> str:
     path = told or error.filename
     if not isinstance(path, str) or not path or (told and Path(told).exists()):
         return ""
-    meant = meant_path(path, Path.cwd())
+    meant = meant_path(path, Path.cwd()) or _of_its_folder(Path(path))
     if Path(path).is_absolute():
+        return meant
+    if "/" in path and meant.endswith(_LACKS):
         return meant
     if path.startswith("~"):
         return f"nothing replaces ~ here: os.path.expanduser({path!r}), or the whole path"
     return f"a relative path begins in {Path.cwd()}: {meant or 'write the whole path'}"
+
+
+def _of_its_folder(path: Path) -> str:
+    """That its folder is there with others of its kind; empty where it is not, or it has none."""
+    if not path.suffix or path.parent == Path():
+        return ""
+    try:
+        with os.scandir(path.parent) as entries:
+            seen = [it.name for it, _ in zip(entries, range(_MOST_NAMES), strict=False)]
+    except OSError:
+        return ""
+    alike = sorted(it for it in seen if it.endswith(path.suffix))
+    if not alike:
+        return ""
+    said = f"{path.parent} has no {path.name}, and"
+    if len(alike) <= _MOST_SHOWN:
+        return f"{said} {', '.join(alike)}{_LACKS}"
+    more = " or more" * (len(seen) == _MOST_NAMES)
+    return f"{said} {len(alike)}{more} other {path.suffix} files{_LACKS}"

@@ -59,3 +59,32 @@ def test_the_words_of_other_libraries_are_read(began: str, said: str) -> None:
 def test_of_a_text_without_such_a_path_nothing_is_said(began: str, said: str) -> None:
     assert began
     assert fix_of(FileNotFoundError(said)) == ""
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_a_file_that_a_list_names_and_its_folder_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_whole: bool
+) -> None:
+    """`write the whole path` was told, which fails in the same way."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "data" if is_whole else Path("data")
+    folder.mkdir()
+    for number in range(5):
+        (folder / f"00{number}.pt").touch()
+    (folder / "train.csv").touch()
+
+    def missing(path: Path) -> str:
+        with pytest.raises(FileNotFoundError) as caught:
+            path.open()
+        return fix_of(caught.value)
+
+    lacks = "bring it there, or take it out of what names it"
+    no = f"{folder} has no 041.pt, and"
+    assert missing(folder / "041.pt") == f"{no} 5 other .pt files: {lacks}"
+    for number in (1, 2, 3):
+        (folder / f"00{number}.pt").unlink()
+    assert missing(folder / "041.pt") == f"{no} 000.pt, 004.pt: {lacks}"
+    # Another ending, and another folder.
+    assert lacks not in missing(folder / "041.png")
+    assert lacks not in missing(folder / "more" / "041.pt")
+    assert lacks not in missing(Path("041.pt"))
