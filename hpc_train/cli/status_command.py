@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import complete_runs, json_option, print_json, runs_dir_option
+from hpc_train.cli.common import complete_runs, json_option, print_json, runs_dir_option, shell_word
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.finding import newest_to_read, run_to_read, tell_folder
 from hpc_train.cli.going_on import goes_on
@@ -49,7 +49,12 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
         found = run_to_read(run, runs_dir)
         also, status = others_that_go_on(run, found.directory, runs_dir), found.status()
     if best:
-        raise UsageError("--best is for a sweep", "hpc-train status SWEEP --best METRIC")
+        name = shell_word(status.run)
+        raise UsageError(
+            f"--best is for a sweep, and {status.name} is one run",
+            f"hpc-train checkpoints {name} --best names its best model, hpc-train status {name} its"
+            " metrics",
+        )
     slower = slower_text(status)
     if as_json:
         print_json({**status.to_json(), "slow": slower or None})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -64,6 +65,9 @@ def refused_arguments(tree: ast.Module, arguments: Sequence[str]) -> tuple[str, 
         said = str(error)
     else:
         return "", ""
+    dashed = _with_dashes(arguments, known)
+    if dashed != [*arguments] and not refused_arguments(tree, dashed)[0]:
+        return said, f"write {shlex.join(dashed)} behind --"
     if "are required: " in said:
         return said, _of_lacking(said.partition("are required: ")[2], arguments, known)
     if not said.startswith("unrecognized"):
@@ -72,6 +76,16 @@ def refused_arguments(tree: ast.Module, arguments: Sequence[str]) -> tuple[str, 
     if word not in known and word.removeprefix("--") in OF_SUBMIT and word[:2] == "--":
         return said, f"{word} is hpc-train's: write it in front of --"
     return said, did_you_mean(word, known) or f"it takes {', '.join(known) or 'no options'}"
+
+
+def _with_dashes(arguments: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    """`--lr=0.1` for `lr=0.1`, Hydra's way, where that is one of the options."""
+    names = {it.lstrip("-").replace("-", "_"): it for it in known if it.startswith("--")}
+    pairs = ((it, *it.partition("=")) for it in arguments)
+    return [
+        f"{names[key.replace('-', '_')]}={value}" if sign and key.replace("-", "_") in names else it
+        for it, key, sign, value in pairs
+    ]
 
 
 def _of_lacking(names: str, arguments: Sequence[str], known: Sequence[str]) -> str:

@@ -229,39 +229,6 @@ def test_what_the_preflight_chooses_is_left_out_or_kept_on_demand() -> None:
     assert kept == {"NCCL_IB_DISABLE": "1", "NCCL_SOCKET_IFNAME": "eth0", "NCCL_DEBUG": "INFO"}
 
 
-@pytest.mark.parametrize(
-    ("options", "command", "cpus"),
-    [
-        ("-N 1 --gpus-per-node=4 -c 32", "torchrun --nproc_per_node=4 a.py", 8),
-        (
-            "-N 1 --gres=gpu:4 -c 32",
-            "python -m torch.distributed.launch --nproc_per_node=4 a.py",
-            8,
-        ),
-        ("-N 2 --ntasks-per-node=1 --gres=gpu:4 -c 32", "srun torchrun --nproc_per_node=4 a.py", 8),
-        ("-N 2 --ntasks-per-node=4 --gres=gpu:4 -c 8", "srun python a.py", 8),
-        ("-N 2 --ntasks-per-node=2 --gres=gpu:4 -c 8", "srun python a.py", 4),
-        ("-N 2 -n 8 --gres=gpu:4 -c 8", "srun python a.py", 8),
-        ("-n 1 --gres=gpu:2 -c 8", "python a.py", 4),
-        ("-n 1 --gres=gpu:4 -c 2", "python a.py", 1),
-        ("-n 1 --gres=gpu:1 -c 6", "python a.py", 6),
-        ("-n 1 -c 6", "python a.py", 6),
-        ("--gres=gpu:4 --cpus-per-gpu=8", "torchrun --nproc_per_node=4 a.py", 8),
-        ("--gres=gpu:4 -c 32", "srun -c 32 torchrun --nproc_per_node=4 a.py", 8),
-    ],
-)
-def test_the_cpus_of_a_task_are_those_of_its_ranks(options: str, command: str, cpus: int) -> None:
-    """32 CPUs for each of four ranks were asked for, of a job that had 32 in all."""
-    found = made(f"#!/bin/bash\n#SBATCH {options}\n{command}")
-    assert found.refused == []
-    assert found.nested()["slurm"]["cpus_per_gpu"] == cpus
-
-
-def test_cpus_of_a_task_that_differ_are_told() -> None:
-    found = made("#!/bin/bash\n#SBATCH --gres=gpu:4 -c 32\nsrun -c 16 python a.py")
-    assert found.refused == [("-c=16", "contradicts -c=32, said before; leave one out")]
-
-
 def test_the_value_of_a_secret_is_never_written() -> None:
     found = made("WANDB_API_KEY=s3cret HF_TOKEN=hush python train.py")
     assert found.config == {"env.passthrough": ["WANDB_API_KEY", "HF_TOKEN"]}
