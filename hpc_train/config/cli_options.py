@@ -11,15 +11,24 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import yaml
 
 from hpc_train.config.classes import parameters_of
 from hpc_train.config.modules import find_module, read_names
 from hpc_train.config.near_files import near_files
 from hpc_train.config.origins import DEFAULT, Origins
-from hpc_train.config.script_calls import absent_cli_config, cli_without_command, sure_cli_call
+from hpc_train.config.script_calls import (
+    absent_cli_config,
+    cli_configs,
+    cli_without_command,
+    sure_cli_call,
+)
 from hpc_train.config.script_trainers import RUNS
 from hpc_train.config.script_words import FIRST_BEHIND
 from hpc_train.config.trainer_args import trainer_parameters
@@ -28,10 +37,26 @@ from hpc_train.config.words import did_you_mean, near_words
 if TYPE_CHECKING:
     from hpc_train.config.schema import Config
 
+
+@dataclass(frozen=True)
+class _Option:
+    """An argument of a section, as it is written.
+
+    Attributes:
+        written: `--model.lr`, or `model.lr` of a file.
+        place: The file, as `cli.yaml: `; empty where it was typed.
+    """
+
+    written: str
+    section: str
+    name: str
+    place: str = ""
+
+
 _OPTION = re.compile(r"--(?P<section>model|data|trainer)\.(?P<name>[A-Za-z]\w*)(?=[.=+]|\Z)")
 _PLACES = ("model_class", "datamodule_class")  # the first arguments of LightningCLI
 _SECTIONS = dict(zip(("model", "data"), _PLACES, strict=True))
-_NOT_ITS_OWN = ("help",)  # of jsonargparse
+_NOT_ITS_OWN = ("help", "class_path", "init_args", "dict_kwargs")  # of jsonargparse
 # Where a subclass is named, its arguments stand below init_args.
 _OPEN = ("subclass_mode_model", "subclass_mode_data", "parser_class", "args")
 _MOST_SHOWN = 10
@@ -62,7 +87,8 @@ def check_cli(
     line = cli_without_command(tree, arguments, workdir)
     if line is None or any("JSONARGPARSE" in it for it in (*os.environ, *config.env.variables)):
         file = workdir / str(config.script.path)
-        if unknown := unknown_cli_option(tree, arguments, file, [str(file.parent), *search_path]):
+        path = [str(file.parent), *search_path]
+        if unknown := unknown_cli_option(tree, arguments, file, path, workdir):
             raise origins.error(
                 "script.args", f": {config.script.path} refuses {unknown[0]}", unknown[1]
             )
@@ -78,7 +104,11 @@ def check_cli(
 
 
 def unknown_cli_option(
-    tree: ast.Module, arguments: Sequence[str], file: Path, search_path: Sequence[str]
+    tree: ast.Module,
+    arguments: Sequence[str],
+    file: Path,
+    search_path: Sequence[str],
+    folder: Path,
 ) -> tuple[str, str] | None:
     """What is wrong with the first such option, and what to write; None without one.
 
@@ -87,6 +117,7 @@ def unknown_cli_option(
         arguments: Of the script, as they are typed.
         file: The script's.
         search_path: As `sys.path`, with the script's folder first.
+        folder: Where it is started.
     """
     call = sure_cli_call(tree)
     if call is None or "argv" in ast.unparse(tree):
@@ -96,20 +127,49 @@ def unknown_cli_option(
     if None in given or not given.keys().isdisjoint(_OPEN):
         return None
     taken: dict[str, tuple[str, Sequence[str] | None]] = {}
+    for it in (*_typed(arguments), *_in_files(arguments, folder)):
+        if it.name in _NOT_ITS_OWN:
+            continue
+        if it.section not in taken:
+            taken[it.section] = _taken(it.section, given, file, search_path)
+        what, names = taken[it.section]
+        if names is not None and it.name not in names:
+            prefix = it.written.removesuffix(it.name)
+            near = did_you_mean(it.name, names, prefix=prefix)
+            shown = ", ".join([*names[:_MOST_SHOWN], *["..."] * (len(names) > _MOST_SHOWN)])
+            hint = near or f"it takes {shown or 'nothing'}"
+            return f"{it.place}{it.written}: {what} takes no {it.name}", hint
+    return _without_dashes(arguments)
+
+
+def _typed(arguments: Sequence[str]) -> Iterator[_Option]:
     for word in arguments:
-        found = _OPTION.match(word)
-        if not found or found["name"] in _NOT_ITS_OWN:
-            continue
-        section, name = found["section"], found["name"]
-        if section not in taken:
-            taken[section] = _taken(section, given, file, search_path)
-        what, names = taken[section]
-        if names is None or name in names:
-            continue
-        option = f"--{section}.{name}"
-        near = did_you_mean(name, names, prefix=f"--{section}.")
-        shown = ", ".join([*names[:_MOST_SHOWN], *["..."] * (len(names) > _MOST_SHOWN)])
-        return f"{option}: {what} takes no {name}", near or f"it takes {shown or 'nothing'}"
+        if found := _OPTION.match(word):
+            yield _Option(found[0], found["section"], found["name"])
+
+
+def _in_files(arguments: Sequence[str], folder: Path) -> Iterator[_Option]:
+    """The keys of each `--config`, also of those below the command's name."""
+    for given in cli_configs(arguments):
+        try:
+            text = (folder / given).read_text("utf-8")
+            held = yaml.safe_load(text) if (folder / given).suffix in (".yaml", ".yml") else None
+        except (OSError, ValueError, yaml.YAMLError):
+            continue  # told elsewhere, or by the script
+        wholes = [held, *(held.get(it) for it in RUNS)] if isinstance(held, Mapping) else []
+        for section in ("model", "data", "trainer"):
+            for whole in (it for it in wholes if isinstance(it, Mapping)):
+                keys = whole.get(section)
+                named = [it for it in keys if type(it) is str] if isinstance(keys, Mapping) else []
+                yield from (_Option(f"{section}.{it}", section, it, f"{given}: ") for it in named)
+
+
+def _without_dashes(arguments: Sequence[str]) -> tuple[str, str] | None:
+    """`model.lr=0.1`, Hydra's way, where it is no value of the option in front of it."""
+    for before, word in pairwise(("", *arguments)):
+        is_value = before.startswith("-") and "=" not in before
+        if _OPTION.match(f"--{word}") and "=" in word and not is_value:
+            return f"{word}: LightningCLI takes options with dashes", f"write --{word}"
     return None
 
 

@@ -174,14 +174,14 @@ def absent_cli_config(tree: ast.Module, arguments: Sequence[str], folder: Path) 
     """
     if len(_cli_calls(tree, list(ast.walk(tree)))) != 1 or "chdir" in ast.unparse(tree):
         return ""
-    for file in _cli_configs(arguments):
+    for file in cli_configs(arguments):
         is_name = Path(file).suffix in _YAML and not re.search(r"[{}:\n]", file)
         if is_name and not (folder / file).exists():
             return file
     return ""
 
 
-def _cli_configs(arguments: Sequence[str]) -> Iterator[str]:
+def cli_configs(arguments: Sequence[str]) -> Iterator[str]:
     """What stands behind each `--config`: a file, or the text of one."""
     for word, behind in itertools.zip_longest(arguments, arguments[1:], fillvalue=""):
         name, equals, value = word.partition("=")
@@ -191,7 +191,7 @@ def _cli_configs(arguments: Sequence[str]) -> Iterator[str]:
 
 def _a_file_may_name_it(arguments: Sequence[str], folder: Path) -> bool:
     """Whether a `--config` that is typed without a command may have one."""
-    for given in _cli_configs(arguments):
+    for given in cli_configs(arguments):
         file = folder / given
         try:
             held = yaml.safe_load(file.read_text("utf-8")) if file.suffix in _YAML else None

@@ -27,6 +27,7 @@ class Data(L.LightningDataModule):
 """
 SCRIPT = f"{HEAD}from nets import Child, Data, Net, Open\nimport nets\n"
 TAKES = "it takes lr, width, cell"
+OF_DATA = "nets.Data takes no batch_sizes"
 NEAR = "did you mean '--trainer.max_epochs' or '--trainer.min_epochs'?"
 OF_TRAINER = "Lightning's Trainer takes no max_epoch"
 
@@ -42,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def told(folder: Path, line: str, *arguments: str) -> str:
     file = folder / "train.py"
     file.write_text(f"{SCRIPT}{line}\n")
-    found = unknown_cli_option(ast.parse(file.read_text()), arguments, file, sys.path)
+    found = unknown_cli_option(ast.parse(file.read_text()), arguments, file, sys.path, folder)
     return " -> ".join(found) if found else ""
 
 
@@ -111,6 +112,44 @@ def test_what_a_class_takes_or_the_text_does_not_tell(
     folder: Path, line: str, words: list[str]
 ) -> None:
     assert told(folder, line, "fit", *words) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "model:\n  learning_rate: 0.1\n",
+            f"c.yaml: model.learning_rate: nets.Net takes no learning_rate -> {TAKES}",
+        ),
+        (
+            "fit:\n  model: {lr: 1}\n  data: {batch_sizes: 4}\n",
+            f"c.yaml: data.batch_sizes: {OF_DATA} -> did you mean 'data.batch_size'?",
+        ),
+        ("model: {lr: 1}\ntrainer: {max_epochs: 1}\nseed_everything: 1\n", ""),
+        ("model: {class_path: nets.Net, init_args: {rate: 1}}\n", ""),
+        ("model: nets.Net\n", ""),
+        ("- 1\n", ""),
+        ("model: [\n", ""),
+    ],
+)
+def test_a_key_of_its_config_file_that_no_class_takes(folder: Path, text: str, said: str) -> None:
+    """jsonargparse told it in the job, without the file."""
+    (folder / "c.yaml").write_text(text)
+    assert told(folder, "LightningCLI(Net, Data)", "fit", "--config", "c.yaml") == said
+    assert told(folder, "LightningCLI(Net, Data)", "fit", "--config=c.yaml") == said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["model.lr=0.1"], "write --model.lr=0.1"),
+        (["--model.width", "3", "trainer.max_epochs=3"], "write --trainer.max_epochs=3"),
+        (["--trainer.logger", "model.lr=0.1"], ""),
+        (["--model.lr=1", "x=1"], ""),
+    ],
+)
+def test_an_option_without_dashes(folder: Path, words: list[str], said: str) -> None:
+    assert told(folder, "LightningCLI(Net, Data)", "fit", *words).rpartition(" -> ")[2] == said
 
 
 def test_it_is_refused_at_submission(folder: Path) -> None:
