@@ -41,6 +41,7 @@ _LIST = re.compile(r"(?<![\w$])[A-Za-z_]\w*=\([^()$`;&|]*\)")
 _COMPUTED = re.compile(r"\$\((?:\([^()`]*\)|[^()`]*)\)")
 _COMMENT = re.compile(r"(?<=\s)#.*")
 _MODULES = ("torch.distributed.launch", "torch.distributed.run")
+_OPENED = re.compile(r"^(?:do|then|else)\s+(?=\S)")  # of a block in one line
 _SHORT = {"m": "module", "r": "redirects", "t": "tee"}  # torchrun's
 
 
@@ -75,7 +76,7 @@ def translate(
         for late in _late_directives(text):
             made.say(late, "sbatch ignores it, below the first command of the script; taken here")
         for line in lines:
-            filled = shell.filled_in(line)
+            filled = shell.filled_in(_OPENED.sub("", line))
             for words in [] if shell.take(filled) else _commands(filled):
                 reader.command(words)
         shell.settle()
@@ -296,7 +297,9 @@ class _CommandReader:
             self.made.refuse("the script", "is not named: give the whole command")
             return
         if self.made.script:
-            self.made.refuse(shlex.join(words), "is a second training: a run is one of them")
+            own = f"hpc-train submit {words[0]}{' -- ' * (len(words) > 1)}{shlex.join(words[1:])}"
+            first = f"{self.made.script[0]} is taken: a run is one of them; this one is {own}"
+            self.made.refuse(shlex.join(words), f"is a second script, and {first}")
             return
         for at, typed in enumerate(words):
             words[at] = word = self.made.folders.filled_in(typed)

@@ -54,6 +54,9 @@ ONE_A_TASK = (
     " an argument of the script, {KEY} with --sweep KEY=VALUES"
 )
 _ITS_DEFAULT = "its default, as nothing above sets it"
+_LOOP = re.compile(r"for\s+(\w+)\s+in\s+([\w.+\- ]+?)(?:\s*;?\s*do)?")
+_IF_SAVED = re.compile(r"if .*-[fes]\s+\"?([\w./*-]*(?:ckpt|checkpoint|\.pth?\b)[\w./*-]*)")
+_PARTS = ("then", "else", "fi", "do", "done", "esac")
 _BLOCKS = ("if", "then", "else", "elif", "fi", "for", "while", "do", "done", "case", "esac")
 
 
@@ -116,7 +119,7 @@ class ShellLines:
         elif program == ":" and (default := self._defaults("".join(rest))):
             self.made.say(line, default)
         elif program in _BLOCKS:
-            self.made.refuse(line, "is the shell's: write what it does into env.setup")
+            self._block(line)
         elif program in _ONLY_TELL:
             self.made.say(line, "left out: the training does not need it")
         elif program in ("cd", "pushd", "popd"):
@@ -125,6 +128,25 @@ class ShellLines:
         else:
             return False
         return True
+
+    def _block(self, line: str) -> None:
+        """A loop, of trainings as a rule, or a condition, of a checkpoint for one."""
+        if loop := _LOOP.fullmatch(line):
+            name, values = loop[1], ",".join(loop[2].split())
+            of_it = (
+                f"of trainings it is a sweep, with {{{name}}} for ${name}: --sweep {name}={values}"
+            )
+            self.made.refuse(line, f"a loop is the shell's: {of_it}")
+        elif line in _PARTS:
+            self.made.say(line, "left out: of the line above, which is told")
+        elif found := _IF_SAVED.search(line):
+            form = f'{{when: {found[1]}, args: [OPTION, "{{newest}}"]}}'
+            given = f"script.resume: {form} gives a script its arguments where that is there"
+            self.made.refuse(
+                line, f"is the shell's: {given}; Lightning's Trainer goes on by itself"
+            )
+        else:
+            self.made.refuse(line, "is the shell's: write what it does into env.setup")
 
     def _makes_ready(self, program: str) -> bool:
         """Whether it makes files ready where the job starts, or comes behind the training."""
