@@ -20,6 +20,7 @@ _MAKERS = {"dict": dict, "list": list, "tuple": list, "set": list}
 _INFINITE = re.compile(
     r"(-?)(?:(?:np|numpy|math|torch)\.inf|float\(['\"]inf(?:inity)?['\"]\)|inf)\Z"
 )
+_POWER = re.compile(r"[\d.eE ^*/()+-]+\Z")
 _DOTTED = re.compile(r"(?:torch|np|numpy|nn|F|math|jnp)(?:\.\w+)+(?:\(.*\))?\Z")
 _ARITHMETIC = {
     ast.Mult: operator.mul,
@@ -213,6 +214,8 @@ def _worth(text: str) -> Any:
     """The list, mapping or number that Python would make of a text; UNKNOWN of any other."""
     if infinite := _INFINITE.match(text):
         return float(f"{infinite[1]}inf")
+    if _POWER.match(text):  # a calculator's 10^-3, which is another operation of Python's
+        text = text.replace("^", "**")
     try:
         node = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

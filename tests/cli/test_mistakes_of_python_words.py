@@ -81,6 +81,8 @@ def test_none_is_told_as_null_where_the_class_has_no_text(
         ("table", "dict(a=1, b=[1, True])", "{a: 1, b: [1, true]}"),
         ("width", "1/256", "a number: 0.00390625"),
         ("rate", "2**-3", "a number: 0.125"),
+        ("rate", "10^-3", "a number: 0.001"),
+        ("width", "3*10^-4", "a number: 0.0003"),
         ("width", "np.inf", "a number: .inf"),
         ("rate", "-float('inf')", "a number: -.inf"),
     ],
