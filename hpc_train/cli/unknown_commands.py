@@ -25,6 +25,8 @@ _COMMANDS = {
     "test RUN": ("eval", "evaluate", "score"),
     "--version": ("version", "about"),
     "report RUN": ("stats", "seff", "jobstats"),
+    "checkpoints RUN --best": ("best", "weights", "models"),
+    "checkpoints RUN": ("ckpt", "ckpts"),
 }
 _WITHOUT_MORE = ("status RUN", "logs RUN")  # which show the newest run
 # Other programs, which are typed by themselves.

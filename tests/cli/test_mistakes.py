@@ -21,6 +21,7 @@ __all__ = ["project"]
         ("submit cfg.yaml --nodes", 2, "'--nodes' requires an argument", "write --nodes N"),
         ("logs x -n", 2, "'-n' requires an argument", "write -n N"),
         ("eval x", 2, "no such command: 'eval'", "hpc-train test x"),
+        ("best x", 2, "no such command: 'best'", "hpc-train checkpoints x --best"),
         ("tensorboard x", 2, "no such command", "tensorboard --logdir FOLDER/metrics; hpc-train s"),
         ("tb", 2, "no such command: 'tb'", "hpc-train status RUN shows its folder"),
         ("submit cfg.yaml --cluster pbs", 2, "'pbs' is not one of", "--help"),
