@@ -114,7 +114,7 @@ def test_a_whole_file_is_not_blamed(tmp_path: Path) -> None:
     assert told.fix.startswith("it holds objects: ")
     with pytest.raises(FileNotFoundError) as caught:
         torch.load(tmp_path / "none.pt")
-    assert not failure_of(caught.value).fix
+    assert failure_of(caught.value).fix.startswith(f"{tmp_path} has no none.pt, and a.pt: ")
 
 
 @pytest.mark.filterwarnings("ignore:loadtxt")
