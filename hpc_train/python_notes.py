@@ -26,6 +26,7 @@ class HpcTrainNote(UserWarning):
     """What is not refused and should be known: `note: ...` of the command line."""
 
 
+@functools.cache  # hpc_train.load is one function, however often it is asked for
 def noted(load: Callable[P, LoadedConfig]) -> Callable[P, LoadedConfig]:
     """The same, whose notes are said as warnings; the command prints them itself."""
 

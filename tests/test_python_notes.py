@@ -68,6 +68,7 @@ def test_what_is_loaded_and_its_help_are_those_of_the_function() -> None:
     with pytest.warns(HpcTrainNote, match="[ab]"):
         assert noted(load)("x") is loaded
     assert noted(load).__doc__ == "Reads."
+    assert hpc_train.load is hpc_train.load
 
 
 def test_the_end_of_a_run_that_failed_is_a_warning() -> None:

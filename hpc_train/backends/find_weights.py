@@ -18,9 +18,9 @@ from hpc_train.config.load import LoadedConfig
 from hpc_train.config.specs import read_object
 from hpc_train.config.words import NEWEST, did_you_mean
 from hpc_train.errors import CheckError, HpcTrainError, NoSuchRunError, UsageError
-from hpc_train.plan.states import RunState
 from hpc_train.runs.checkpoints import MANIFEST, MODEL_FILE
-from hpc_train.runs.events import end_of, has_begun, is_cancel_asked, last_seen, read_events
+from hpc_train.runs.events import read_events
+from hpc_train.runs.history import has_ended
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import all_runs, find_run, matching_runs, unwritable
 from hpc_train.runs.saved_models import best_models, choose_best, read_models
@@ -113,17 +113,9 @@ def _with_weights(run: RunDir, reference: str, folders: Sequence[Path]) -> tuple
                 f"{newer} newer {'run' if newer == 1 else 'runs'} of that name ended without any"
             )
             return it, f", of {it.run_id}: {without}" if newer else ""
-        if newest_damage(it) or not _has_ended(it):
+        if newest_damage(it) or not has_ended(read_events(it.events)):
             break
     return run, ""
-
-
-def _has_ended(run: RunDir) -> bool:
-    events = read_events(run.events)
-    if end_of(events) or (is_cancel_asked(events) and not has_begun(events)):
-        return True
-    told = last_seen(events)
-    return told is not None and RunState(told.get("state")).ended
 
 
 def _has_weights(run: RunDir) -> bool:

@@ -83,8 +83,8 @@ def of_an_unknown_key(
     found, meant = _NO_KEY.match(error.message), _MEANT_KEY.search(error.hint)
     if not found or not meant or meant[1] in _OF_LENGTH:
         return error
-    words = [f"{meant[1]}{it[len(found[1]) :]}" if it.startswith(f"{found[1]}=") else it
-             for it in overrides]  # fmt: skip
+    pairs = [(it, *it.partition("=")) for it in overrides]
+    words = [f"{meant[1]}={value}" if key == found[1] else it for it, key, _, value in pairs]
     try:
         loaded = load(run.config, words, flags=flags)
     except HpcTrainError:

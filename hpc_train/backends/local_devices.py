@@ -45,8 +45,9 @@ def check_gpus_here(
     Raises:
         CheckError: the accelerator is not auto, which takes the CPUs then.
     """
-    if found := None if _has_gpu(dev) else _line_for_gpus(plan):
-        where, kind = found
+    for_gpus = _line_for_gpus(plan)
+    if for_gpus and not _has_gpu(dev):
+        where, kind = for_gpus
         ranks = plan.shape.gpus_per_node
         raise CheckError(
             f"{where} asks for a {kind} on GPUs, and this machine has none",
@@ -60,7 +61,7 @@ def check_gpus_here(
             f"this machine has no GPU, and trainer.accelerator {said}",
             "write trainer.accelerator=cpu to train on its CPUs, or submit where Slurm is",
         )
-    if plan.insists_on_gpus or _line_for_gpus(plan):
+    if plan.insists_on_gpus or for_gpus:
         key = "script.accelerator" if plan.script else "trainer.accelerator"
         if few := _too_few(plan, names):
             raise CheckError(*fewer_than_ranks(*few, key))

@@ -6,13 +6,13 @@ import math
 import re
 
 from hpc_train.codec import read_object
-from hpc_train.plan.states import RunState
+from hpc_train.plan.states import GPU_FULL, HOST_FULL, RunState
 from hpc_train.plan.units import memory_mib, slurm_time, time_s
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.status import RunStatus
 
 _USED = re.compile(r"its job had (\d+) MiB of memory on that node, of (\d+) MiB")
-_OF_HOST = ("of memory on that node, of", "ran out of host memory")
+_OF_HOST = ("of memory on that node, of", HOST_FULL)
 _SPARE = 1.25  # of what was used when it was ended, as it had wanted more
 
 
@@ -27,7 +27,7 @@ def with_more(status: RunStatus, run: RunDir) -> str:
     options = dict((plan.get("slurm") or {}).get("options") or [])
     if status.state is RunState.TIMED_OUT:
         return _longer(options.get("time"))
-    if "ran out of GPU memory" in status.reason:
+    if GPU_FULL in status.reason:
         return _smaller((plan.get("batch") or {}).get("micro_batch_size") or 0)
     if any(it in status.reason for it in _OF_HOST):
         return _more_memory(options.get("mem"), status.reason)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from hpc_train.cli.common import print_notes
 from hpc_train.config.words import NEWEST
+from hpc_train.runs.events import read_events
+from hpc_train.runs.history import has_ended
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import folders, matching_runs
 from hpc_train.runs.status import RunStatus
@@ -44,7 +46,8 @@ def others_that_go_on(word: str, run: RunDir, runs_dir: Path | None) -> str:
     if word != run.name:
         return ""
     others = _others(word, matching_runs(word, folders(runs_dir)))
-    going = [it for it in _seen(others[:_MOST_SHOWN]) if not it.state.ended]
+    open_ones = [it for it in others if not has_ended(read_events(it.events))]
+    going = [it for it in _seen(open_ones[:_MOST_SHOWN]) if not it.state.ended]
     if not going:
         return ""
     go = "go" if len(going) > 1 else "goes"

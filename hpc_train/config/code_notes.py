@@ -162,7 +162,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
             yield f"{class_path} has a {name} (line {line}): {TELLS}"
         if key == "model":
             yield from _of_a_model(class_path, found, config, str(workdir))
-            yield from _of_a_warmup(class_path, found.definition, arguments, config)
+            yield from _of_a_schedule(class_path, found.definition, arguments, config)
             if said := logs_in_predict(class_path, [str(workdir), *sys.path]):
                 yield f"{said}, which hpc-train predict refuses: {INSTEAD}"
         else:
@@ -206,9 +206,6 @@ def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -
         says += f"{'s' * (len(names) > 1)} (line {line}) and steps none, so that nothing is learned"
         write = " and ".join(f"{it}.step()" for it in names)
         yield f"{says}: write {write}, behind its manual_backward"
-    if by_epoch := epoch_stepped(definition):
-        line, said, hint = by_epoch
-        yield f"{class_path} {said} (line {line}): {hint}"
     line, key = misnamed_schedule(definition)
     if line:
         says = f"{class_path} returns {key!r} beside 'optimizer' (line {line})"
@@ -218,13 +215,12 @@ def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -
         yield f"{says}, which Lightning refuses: return {PLATEAU_FORM}"
 
 
-def _of_a_warmup(
+def _of_a_schedule(
     class_path: str, definition: ast.ClassDef, arguments: Mapping[str, Any], config: Config
 ) -> Iterator[str]:
+    """Of one that is stepped once an epoch, and is meant to be at each step."""
     max_epochs = config.trainer.get("max_epochs")
-    if epoch_stepped(definition) is None and (
-        told := epoch_warmup(definition, arguments, max_epochs)
-    ):
+    if told := epoch_stepped(definition) or epoch_warmup(definition, arguments, max_epochs):
         line, said, hint = told
         yield f"{class_path} {said} (line {line}): {hint}"
 

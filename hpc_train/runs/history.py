@@ -8,8 +8,17 @@ from typing import Any
 
 from hpc_train.plan.plan import Verb
 from hpc_train.plan.policy import AttemptSummary, Refused
-from hpc_train.plan.states import Outcome
-from hpc_train.runs.events import BEGINNINGS, Event, EventKind, since_last
+from hpc_train.plan.states import Outcome, RunState
+from hpc_train.runs.events import (
+    BEGINNINGS,
+    Event,
+    EventKind,
+    end_of,
+    has_begun,
+    is_cancel_asked,
+    last_seen,
+    since_last,
+)
 from hpc_train.runs.ranks import Damaged
 
 # Fields of the event at an attempt's end that its record takes as they are.
@@ -176,3 +185,11 @@ def _told_by(event: Event, record: AttemptRecord) -> dict[str, Any]:
     if event.kind is EventKind.NOTE:
         return {"notes": (*record.notes, str(event.get("text", "")))}
     return {}
+
+
+def has_ended(events: Sequence[Event]) -> bool:
+    """Whether the history itself tells that a run has ended; Slurm may know it of others."""
+    if end_of(events) or (is_cancel_asked(events) and not has_begun(events)):
+        return True
+    told = last_seen(events)
+    return told is not None and RunState(told.get("state")).ended

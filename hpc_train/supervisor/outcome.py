@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from hpc_train.diagnose.stacks import APART, TOGETHER, is_own_place, line_of_place
 from hpc_train.diagnose.uneven_shares import UNEVEN
 from hpc_train.plan.policy import Refused
-from hpc_train.plan.states import ALL_FINISHED, KILLED_BY, Outcome, RankExit
+from hpc_train.plan.states import ALL_FINISHED, GPU_FULL, HOST_FULL, KILLED_BY, Outcome, RankExit
 from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, WORKER_KILLED, ExitRecord
 from hpc_train.supervisor.deaths import environment_refused, signal_name
 from hpc_train.supervisor.evidence import AttemptEvidence
@@ -178,10 +178,10 @@ def _own_failure(seen: AttemptEvidence) -> AttemptOutcome | None:
     at = f" at step {first.step}" if first.step is not None else ""
     where = f" ({first.where})" if first.where else ""
     memory = first.kind == "gpu_memory"
-    what = f"ran out of GPU memory{at}{where}" if memory else f"failed{at}: {first.error}{where}"
+    what = f"{GPU_FULL}{at}{where}" if memory else f"failed{at}: {first.error}{where}"
     if first.kind == WORKER_KILLED and seen.oom_nodes:
         memory = True
-        what = f"{what}: the node ran out of host memory, and its kernel killed the data worker"
+        what = f"{what}: the node {HOST_FULL}, and its kernel killed the data worker"
     if first.kind == ENDED_ITSELF:
         what = f"ended itself{at}: {first.error}{where}"
     reason = f"rank {first.rank} on {first.node} {what}"
@@ -220,7 +220,7 @@ def _killed(seen: AttemptEvidence) -> AttemptOutcome | None:
     if words := seen.over_memory.get(first.rank):
         return who_first(outcome=Outcome.OUT_OF_MEMORY, reason=f"{who} was killed: {words}")
     if first.node in seen.oom_nodes or (seen.oom_nodes and not first.node):
-        reason = f"{who}: the node ran out of host memory, and its kernel killed the process"
+        reason = f"{who}: the node {HOST_FULL}, and its kernel killed the process"
         return who_first(outcome=Outcome.OUT_OF_MEMORY, reason=reason)
     if first.node in seen.lost_nodes:
         return None

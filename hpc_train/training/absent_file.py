@@ -39,10 +39,10 @@ def absent_file(error: BaseException, said: str) -> str:
     path = told or error.filename
     if not isinstance(path, str) or not path or (told and Path(told).exists()):
         return ""
-    meant = meant_path(path, Path.cwd()) or _of_its_folder(Path(path))
+    meant = meant_path(path, Path.cwd())
+    if not meant and (lacks := _of_its_folder(Path(path))):
+        return lacks
     if Path(path).is_absolute():
-        return meant
-    if "/" in path and meant.endswith(_LACKS):
         return meant
     if path.startswith("~"):
         return f"nothing replaces ~ here: os.path.expanduser({path!r}), or the whole path"

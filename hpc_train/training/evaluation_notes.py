@@ -35,12 +35,12 @@ def tell_of_evaluation(rank: RankConfig, trainer: Any, given: list[Any], dealt: 
         return
     data = trainer.datamodule
     maker = data if own_method(data, hook) is not None else trainer.lightning_module
-    where = hook_gives(maker, hook) or f"{hook} gives"
     attempt = rank.run.attempt(rank.attempt)
     for loader, share in zip(given, dealt, strict=True):
-        said = said_of(loader, share, done)
-        if said and (note := f"{where} {said}") not in read_notes(attempt):
-            leave_note(attempt, note)
+        if said := said_of(loader, share, done):
+            note = f"{hook_gives(maker, hook) or f'{hook} gives'} {said}"
+            if note not in read_notes(attempt):
+                leave_note(attempt, note)
 
 
 def said_of(loader: Any, share: Any, done: str) -> str:

@@ -75,3 +75,11 @@ def test_status_says_who_of_the_name_goes_on_as_well(hpc, pair: list[RunDir]) ->
     assert "of this name" not in hpc("status", new.run_id).out
     end(old)
     assert "of this name" not in hpc("status", "x").out
+
+
+def test_one_that_goes_on_is_said_behind_many_that_have_ended(hpc, pair: list[RunDir]) -> None:
+    """The three newest others alone were looked at, and all of them had ended."""
+    _, old = pair
+    newest = [submitted(hpc) for _ in range(4)]
+    end(pair[0], *newest)
+    assert f"\n  note       of this name {old.run_id} (" in hpc("status", "x").out

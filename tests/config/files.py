@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hpc_train import api
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.errors import ConfigError
 
@@ -42,3 +43,15 @@ def refusal(path: Path, *overrides: str, **keywords: Any) -> ConfigError:
 
 def refused(folder: Path, more: str = "", *overrides: str, **keywords: Any) -> ConfigError:
     return refusal(write(folder, MINIMAL + more), *overrides, **keywords)
+
+
+def told_of_script(
+    folder: Path, text: str, *words: str, about: str, gpus: int = 2
+) -> tuple[tuple[str, str] | None, list[str]]:
+    """Of a script on several ranks: what is refused, with its fix; and the notes `about` it."""
+    write(folder, text, "train.py")
+    try:
+        notes = api.load("train.py", *words, gpus=gpus).notes
+    except ConfigError as error:
+        return (error.message.removeprefix("train.py: script.path: "), error.hint or ""), []
+    return None, [it for it in notes if about in it]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from hpc_train import api
-from hpc_train.errors import ConfigError
-from tests.config.files import write
+from tests.config.files import told_of_script, write
 
 ALONE = """\
 import torch
@@ -34,16 +33,7 @@ PARALLEL = "with --nodes 1 script.launcher=none, as one process that has the nod
 OWN = "from torch import optim\ndef fit(net, loss):\n    loss.backward()\n    {more}step()\n"
 
 
-def told(
-    folder: Path, text: str, *words: str, gpus: int = 2
-) -> tuple[tuple[str, str] | None, list[str]]:
-    """What is refused, with its fix; and the notes."""
-    write(folder, text, "train.py")
-    try:
-        notes = api.load("train.py", *words, gpus=gpus).notes
-    except ConfigError as error:
-        return (error.message.removeprefix("train.py: script.path: "), error.hint or ""), []
-    return None, [it for it in notes if "process group" in it]
+told = partial(told_of_script, about="process group")
 
 
 @pytest.fixture(autouse=True)

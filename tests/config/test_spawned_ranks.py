@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from hpc_train import api
-from hpc_train.errors import ConfigError
-from tests.config.files import write
+from tests.config.files import told_of_script
 
 HEAD = """\
 import torch.multiprocessing as mp
@@ -22,16 +21,7 @@ ONE = "; or let it train one rank, by RANK, WORLD_SIZE and LOCAL_RANK, which are
 NONE = f"add script.launcher=none, and it starts all ranks itself{ONE}"
 
 
-def told(
-    folder: Path, text: str, *words: str, gpus: int = 2
-) -> tuple[tuple[str, str] | None, list[str]]:
-    """What is refused, with its fix; and the notes."""
-    write(folder, text, "train.py")
-    try:
-        notes = api.load("train.py", *words, gpus=gpus).notes
-    except ConfigError as error:
-        return (error.message.removeprefix("train.py: script.path: "), error.hint or ""), []
-    return None, [it for it in notes if "starts the ranks already" in it]
+told = partial(told_of_script, about="starts the ranks already")
 
 
 @pytest.fixture(autouse=True)
