@@ -135,6 +135,25 @@ def slurm_cluster(make_cluster: Callable[..., Cluster]) -> Cluster:
 
 
 @pytest.fixture(autouse=True)
+def _environment_as_it_was() -> Iterator[None]:
+    """No test meets a variable that another has left: it would fail by the order alone."""
+    before = dict(os.environ)
+    yield
+    now = dict(os.environ)
+    changed = sorted(
+        name
+        for name in before.keys() | now.keys()
+        if name != "PYTEST_CURRENT_TEST" and before.get(name) != now.get(name)
+    )
+    for name in changed:
+        if name in before:
+            os.environ[name] = before[name]
+        else:
+            del os.environ[name]
+    assert not changed, f"the test leaves other values of {', '.join(changed)}"
+
+
+@pytest.fixture(autouse=True)
 def _clean_clusters(request: pytest.FixtureRequest) -> Iterator[None]:
     """After a Slurm test: no jobs, and every node idle, so that no test meets what another left."""
     yield

@@ -128,6 +128,7 @@ def test_a_config_that_takes_cpus_where_no_gpu_is_is_noted(
 def test_a_script_for_gpus_that_are_not_there_is_noted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, noted: bool
 ) -> None:
+    monkeypatch.setattr(local_devices, "gpus_here", lambda environ: ())
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text("print(1)\n")
     plan = api.plan(api.load("train.py", gpus=gpus))
@@ -164,6 +165,7 @@ def test_a_script_for_gpus_alone_is_refused_at_once_where_there_are_none(
     words: list[str],
     ranks: str,
 ) -> None:
+    monkeypatch.setattr(local_devices, "gpus_here", lambda environ: ())
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text(text)
     plan = api.plan(api.load("train.py", *words, gpus=gpus))

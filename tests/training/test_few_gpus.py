@@ -105,7 +105,8 @@ def sets() -> None:
 def test_a_script_that_hides_the_gpus_from_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # so that what `sets` leaves is taken back
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     own = tmp_path / "environ"
     line = next(
         number
