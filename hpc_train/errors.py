@@ -16,7 +16,7 @@ A traceback is only for our own bugs: whatever a user, a site or the network can
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 
 class HpcTrainError(Exception):
@@ -97,17 +97,28 @@ class RunCancelledError(HpcTrainError):
 
 
 class Hinted:
-    """An object whose missing attributes are told with where they are.
+    """An object whose missing attributes, and keys in brackets, are told with where they are.
 
     Only at run time: a type checker has to go on refusing what is not there.
     """
 
-    @staticmethod
-    def where(name: str) -> str:  # noqa: ARG004 - those who have it name it
+    instead: ClassVar[str] = (
+        ""  # what to write for a key in brackets of which nothing else is known
+    )
+
+    def where(self, name: str) -> str:  # noqa: ARG002 - those who have it name it
         """What to write for an attribute that there is not; empty where nothing can be said."""
         return ""
 
     if not TYPE_CHECKING:
+        __iter__ = __contains__ = None  # or Python would take them from 0 on by `__getitem__`
+
+        def __getitem__(self, name: object) -> NoReturn:
+            """Raise TypeError, with what to write."""
+            said = self.where(str(name).partition(".")[0]) or self.instead
+            hint = f": write {said}" if said else ""
+            kind = type(self).__name__
+            raise TypeError(f"a {kind} has no keys in brackets{hint}")
 
         def __getattr__(self, name: str) -> NoReturn:
             """Raise AttributeError."""

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, ClassVar
 
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -93,6 +93,8 @@ class LoadedConfig(Hinted):
         shape = f"nodes={config.slurm.nodes}, gpus_per_node={config.slurm.gpus_per_node}"
         return f"LoadedConfig({str(self.files[-1])!r}, name={config.name!r}, {what}, {shape})"
 
+    instead: ClassVar[str] = "loaded.config"
+
     @staticmethod
     def where(name: str) -> str:
         """`loaded.config.slurm` for `slurm`, `loaded.config.slurm.nodes` for `nodes`."""
@@ -105,14 +107,6 @@ class LoadedConfig(Hinted):
         key = name if name in FIELDS else FLAGS[name].key if name in FLAGS else ""
         key = key or key_of_word(name)
         return in_python(key) if key else ""
-
-    if not TYPE_CHECKING:
-        __iter__ = __contains__ = None
-
-        def __getitem__(self, name: object) -> NoReturn:
-            """Raise TypeError, with what to write."""
-            said = self.where(str(name).partition(".")[0]) or "loaded.config"
-            raise TypeError(f"a LoadedConfig has no keys in brackets: write {said}")
 
 
 def load(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import ClassVar
 
 from hpc_train.errors import Hinted
 from hpc_train.runs.layout import RunDir
@@ -31,8 +32,8 @@ def of_both(name: str) -> dict[str, str]:
 
 # Fields of RunStatus that say nothing of a run that waits in the queue.
 _OF_THE_END = ("metrics", "outcome", "best_models", "newest_model")
-_NEWEST = "run.checkpoints(), the newest first, and none before the first is saved"
-_BEST = "run.best_model().path, once one is saved: run.wait() waits for the end"
+NEWEST = "run.checkpoints(), the newest first, and none before the first is saved"
+BEST = "run.best_model().path, once one is saved: run.wait() waits for the end"
 # What others call it, or what is looked for.
 _SAID = {
     **dict.fromkeys(
@@ -43,15 +44,22 @@ _SAID = {
     **dict.fromkeys(("log", "stdout", "print_logs"), "run.logs()"),
     **dict.fromkeys(("exit_code", "returncode"), _at_end("outcome")),
     "state": "run.status().state, of now; run.wait().state waits for the end",
-    **dict.fromkeys(("checkpoint", "ckpt", "ckpts", "ckpt_path", "last_checkpoint"), _NEWEST),
+    **dict.fromkeys(("checkpoint", "ckpt", "ckpts", "ckpt_path", "last_checkpoint"), NEWEST),
     **dict.fromkeys(
-        ("best", "best_checkpoint", "best_ckpt", "best_model_path", "best_path", "model"), _BEST
+        ("best", "best_checkpoint", "best_ckpt", "best_model_path", "best_path", "model"), BEST
     ),
 }
 
 
+def is_metric(name: str) -> bool:
+    """Whether it reads like one that a training logs: `val_loss`."""
+    return bool({*name.split("_")} & {"loss", "acc", "accuracy", "metric", "score", "epoch"})
+
+
 class RunHints(Hinted):
     """What a run of the Python interface has elsewhere."""
+
+    instead: ClassVar[str] = "run.wait().metrics['NAME'] for what was logged"
 
     @staticmethod
     def where(name: str) -> str:
@@ -68,6 +76,5 @@ class RunHints(Hinted):
             return f"run.status().{name}"
         if hasattr(RunDir, name) or name == "path":
             return f"run.directory.{name}"
-        is_metric = {*name.split("_")} & {"loss", "acc", "accuracy", "metric", "score", "epoch"}
         said = "run.wait().metrics, which has what was logged; of now: run.status().metrics"
-        return said if is_metric else ""
+        return said if is_metric(name) else ""

@@ -29,6 +29,7 @@ from hpc_train.runs.metrics import Metrics
 from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.saved_models import SavedModel, best_models, newest_undecided
 from hpc_train.runs.scheduler_view import SchedulerView
+from hpc_train.runs.status_hints import StatusHints
 
 SCHEMA_VERSION = 1
 FOREGROUND = "foreground"  # the backend of `hpc-train run`
@@ -44,7 +45,7 @@ UNEXPLAINED = (RunState.FAILED, RunState.LOST)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunStatus:
+class RunStatus(StatusHints):
     """A run at a glance, and its attempts."""
 
     run: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import ClassVar
 
 from hpc_train.errors import Hinted
 from hpc_train.runs.run_hints import of_both
@@ -28,6 +29,8 @@ _SAID = {
 
 class SweepHints(Hinted):
     """What a sweep lacks is told with where it is."""
+
+    instead: ClassVar[str] = "sweep.run(NUMBER)"
 
     @staticmethod
     def where(name: str) -> str:
