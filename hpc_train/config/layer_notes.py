@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from importlib.machinery import PathFinder
 
-from hpc_train.config.class_kind import Located, place_of
+from hpc_train.config.class_kind import Located, derives_from, locate, place_of
 from hpc_train.config.method_signatures import methods_of
 
 _HAVE_PARAMETERS = re.compile(
@@ -15,25 +16,40 @@ _HAVE_PARAMETERS = re.compile(
 )
 
 _READ = ("enumerate", "len", "zip", "reversed", "range")
+_OWN_PARAMETER = re.compile(r"torch\.nn\.(?:parameter\.)?Parameter\Z")
+_MOST_CLASSES = 50  # that a model is made of
 
 
 def hidden_layer_notes(class_path: str, found: Located, path: Sequence[str]) -> Iterator[str]:
     """A line for each attribute that __init__ makes a plain list of layers, and hands on nowhere.
 
+    Of the model, and of the user's own modules that it makes there.
+
     Args:
         path: As `sys.path`, with the user's folder first.
     """
-    definition = found.definition
-    methods = methods_of(definition) if isinstance(definition, ast.ClassDef) else {}
-    if found.names is None or "__init__" not in methods or definition is None:
+    waiting, seen = [(class_path, found)], {(found.module, found.name)}
+    for name, it in waiting:  # grows below
+        yield from _of_class(name, it, path)
+        for part in _own_modules(it, path):
+            key = part.module, part.name
+            if key not in seen and len(seen) < _MOST_CLASSES:
+                seen.add(key)
+                waiting.append((".".join(key), part))
+
+
+def _of_class(class_path: str, found: Located, path: Sequence[str]) -> Iterator[str]:
+    init, definition = _init_of(found), found.definition
+    if init is None or definition is None:
         return
-    for node in ast.walk(methods["__init__"]):
+    for node in ast.walk(init):
         if not isinstance(node, ast.Assign) or len(node.targets) != 1:
             continue
         target, made = node.targets[0], _made(node.value)
         if not isinstance(target, ast.Attribute) or ast.unparse(target.value) != "self":
             continue
-        layers = [it for it in made if _is_layer(it, found)]
+        made = [*made, *(_appended(target.attr, init) if isinstance(node.value, ast.List) else ())]
+        layers = [it for it in made if _is_layer(it, found, path)]
         if not layers or _is_handed_on(target.attr, definition):
             continue
         holder = "nn.ModuleDict" if isinstance(node.value, ast.Dict) else "nn.ModuleList"
@@ -42,6 +58,39 @@ def hidden_layer_notes(class_path: str, found: Located, path: Sequence[str]) -> 
         said = f"{class_path} keeps layers in a plain {kind}, self.{target.attr} ({place})"
         brackets = "{...}" if kind == "dict" else "[...]"
         yield f"{said}, and none of them would be trained: write {holder}({brackets})"
+
+
+def _init_of(found: Located) -> ast.FunctionDef | None:
+    """Of a class whose text has one."""
+    definition = found.definition
+    methods = methods_of(definition) if isinstance(definition, ast.ClassDef) else {}
+    return methods.get("__init__")
+
+
+def _own_modules(found: Located, path: Sequence[str]) -> Iterator[Located]:
+    """The user's own classes of modules that a class makes in its `__init__`."""
+    init = _init_of(found)
+    for node in ast.walk(init) if init else ():
+        part = _own_module(node, found, path) if isinstance(node, ast.Call) else None
+        if part:
+            yield part
+
+
+def _own_module(call: ast.Call, found: Located, path: Sequence[str]) -> Located | None:
+    """The class that is called, where it is a module whose text is the user's."""
+    text = ast.unparse(call.func)
+    first = text.partition(".")[0]
+    names = found.names
+    if not re.fullmatch(r"[\w.]+", text) or names is None:
+        return None
+    root = names.imports.get(first, "").partition(".")[0]  # empty of `from .layers import Conv`
+    if first not in names.definitions and first not in names.imports:
+        return None
+    if root and PathFinder.find_spec(root, [*path]) is None:  # without reading torch
+        return None
+    part = locate(f"{found.module}.{text}", path)
+    is_module = part is not None and derives_from(part, "Module", path) is True
+    return part if is_module else None
 
 
 def _made(value: ast.expr) -> list[ast.expr]:
@@ -53,12 +102,37 @@ def _made(value: ast.expr) -> list[ast.expr]:
     return [value.elt] if isinstance(value, ast.ListComp) else []
 
 
-def _is_layer(node: ast.expr, found: Located) -> bool:
+def _appended(name: str, init: ast.FunctionDef) -> list[ast.expr]:
+    """What `__init__` appends to the list that it keeps under this name."""
+    calls = [it for it in ast.walk(init) if isinstance(it, ast.Call)]
+    return [
+        it for call in calls if ast.unparse(call.func) == f"self.{name}.append" for it in call.args
+    ]
+
+
+def _is_layer(node: ast.expr, found: Located, path: Sequence[str], steps: int = 4) -> bool:
+    """Whether it makes a module that surely has parameters: of torch's, or of the user's own."""
     if not isinstance(node, ast.Call) or found.names is None:
         return False
-    first, _, rest = ast.unparse(node.func).partition(".")
-    full = f"{found.names.imports.get(first, '')}.{rest}".rstrip(".")
-    return bool(_HAVE_PARAMETERS.match(full))
+    full = _full_name(node, found)
+    if _HAVE_PARAMETERS.match(full):
+        return True
+    part = _own_module(node, found, path) if steps else None
+    init = _init_of(part) if part else None
+    if part is None or init is None:
+        return False
+    calls = [it for it in ast.walk(init) if isinstance(it, ast.Call)]
+    return any(
+        _OWN_PARAMETER.match(_full_name(it, part)) or _is_layer(it, part, path, steps - 1)
+        for it in calls
+    )
+
+
+def _full_name(call: ast.Call, found: Located) -> str:
+    """`torch.nn.Linear` of `nn.Linear(...)`."""
+    first, _, rest = ast.unparse(call.func).partition(".")
+    imports = found.names.imports if found.names else {}
+    return f"{imports.get(first, '')}.{rest}".rstrip(".")
 
 
 def _is_handed_on(name: str, definition: ast.AST) -> bool:

@@ -10,6 +10,7 @@ from hpc_train.config.class_kind import locate
 from hpc_train.config.layer_notes import hidden_layer_notes
 from tests.config.files import write
 
+MODULES = "nn.ModuleList([...])"
 NET = """\
 import pytorch_lightning as pl
 from torch import nn
@@ -37,10 +38,11 @@ def notes(folder: Path, made: str) -> list[str]:
 @pytest.mark.parametrize(
     ("made", "kind", "holder"),
     [
-        ("[nn.Linear(2, 2), nn.ReLU()]", "list", "nn.ModuleList([...])"),
-        ("[nn.Linear(2, 2) for _ in range(3)]", "list", "nn.ModuleList([...])"),
-        ("(nn.Conv2d(1, 2, 3),)", "tuple", "nn.ModuleList([...])"),
+        ("[nn.Linear(2, 2), nn.ReLU()]", "list", MODULES),
+        ("[nn.Linear(2, 2) for _ in range(3)]", "list", MODULES),
+        ("(nn.Conv2d(1, 2, 3),)", "tuple", MODULES),
         ('{"a": nn.Sequential(nn.Linear(2, 2))}', "dict", "nn.ModuleDict({...})"),
+        ("[]\n        for _ in '12': self.layers.append(nn.Linear(2, 2))", "list", MODULES),
     ],
 )
 def test_a_plain_holder_of_layers_is_noted_with_its_line(
@@ -64,6 +66,8 @@ def test_a_plain_holder_of_layers_is_noted_with_its_line(
         "[self.head]",
         "[Block()]",
         "[2, 3]",
+        "[]; self.layers.append(nn.ReLU())",
+        "nn.ModuleList(); self.layers.append(nn.Linear(2, 2))",
         "[nn.Linear(2, 2)]; self.layers = nn.ModuleList(self.layers)",
         "[nn.Linear(2, 2)]; self.body = nn.Sequential(*self.layers)",
         "[nn.Linear(2, 2)]; self.add_module('a', self.layers[0])",
@@ -73,3 +77,87 @@ def test_a_plain_holder_of_layers_is_noted_with_its_line(
 )
 def test_what_is_registered_or_has_no_parameters_is_not(tmp_path: Path, made: str) -> None:
     assert notes(tmp_path, made) == []
+
+
+OWN = """\
+import torch
+import pytorch_lightning as pl
+from torch import nn
+from blocks import Far, Plain
+
+class Conv(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.lin = nn.Linear(width, width)
+
+class Scale(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.by = nn.Parameter(torch.ones(1))
+
+class Body(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = BODY
+
+class Net(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(Body(), nn.ReLU())
+        self.again = Body()
+        self.layers = MADE
+"""
+BLOCKS = """\
+from torch import nn
+
+class Far(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.held = Held()
+
+class Held(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 2, 3)
+
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.act = nn.ReLU()
+"""
+
+
+def notes_of_own(folder: Path, made: str, body: str = "None") -> list[str]:
+    write(folder, BLOCKS, "blocks.py")
+    write(folder, OWN.replace("MADE", made).replace("BODY", body), "nets.py")
+    path = [str(folder)]
+    found = locate("nets.Net", path)
+    assert found is not None
+    return list(hidden_layer_notes("nets.Net", found, path))
+
+
+@pytest.mark.parametrize(
+    "made", ["[Conv(8) for _ in range(3)]", "[Conv(8)]", "[Scale()]", "(Far(), Plain())", "[Far()]"]
+)
+def test_modules_of_ones_own_are_layers_as_well(tmp_path: Path, made: str) -> None:
+    (said,) = notes_of_own(tmp_path, made)
+    assert "nets.Net keeps layers in a plain" in said
+    assert "self.layers (nets.py:26)" in said
+
+
+@pytest.mark.parametrize("made", ["[Plain()]", "nn.ModuleList([Conv(8)])", "[Absent()]", "[1]"])
+def test_modules_without_parameters_are_not(tmp_path: Path, made: str) -> None:
+    assert notes_of_own(tmp_path, made) == []
+
+
+def test_a_part_of_the_model_is_told_once(tmp_path: Path) -> None:
+    assert notes_of_own(tmp_path, "None", body="[Conv(8) for _ in range(3)]") == [
+        (
+            "nets.Body keeps layers in a plain list, self.layers (nets.py:19), and none of them"
+            " would be trained: write nn.ModuleList([...])"
+        )
+    ]
+
+
+def test_a_module_that_makes_itself_ends(tmp_path: Path) -> None:
+    assert notes_of_own(tmp_path, "None", body="[Body()]") == []
