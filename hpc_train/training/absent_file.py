@@ -7,15 +7,19 @@ text, and those of several libraries have it in their text alone: NumPy (lib/_da
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from pathlib import Path
 
 from hpc_train.config.near_paths import meant_path
+from hpc_train.training.frame_text import nodes_of
+from hpc_train.training.frame_values import failing_line, value_of
 
 _MOST_NAMES = 10_000  # of a folder
 _MOST_SHOWN = 3
 _LACKS = ": bring it there, or take it out of what names it"
+_JOINED = "write os.path.join(FOLDER, NAME) for FOLDER + NAME"
 _SAID = re.compile(
     r"No such file or directory(?: \(os error 2\))?: ['\"](?P<quoted>[^'\"]+)['\"]"
     r"|No such file or directory(?: \(os error 2\))?: (?P<bare>[^\s'\"]+)$"
@@ -42,11 +46,40 @@ def absent_file(error: BaseException, said: str) -> str:
     meant = meant_path(path, Path.cwd())
     if not meant and (lacks := _of_its_folder(Path(path))):
         return lacks
+    if not meant and (slash := _without_slash(path, error)):
+        return slash
     if Path(path).is_absolute():
         return meant
     if path.startswith("~"):
         return f"nothing replaces ~ here: os.path.expanduser({path!r}), or the whole path"
     return f"a relative path begins in {Path.cwd()}: {meant or 'write the whole path'}"
+
+
+def _without_slash(path: str, error: FileNotFoundError) -> str:
+    """That a folder and the name in it were put together without a slash; empty otherwise."""
+    for end in range(len(path) - 1, 0, -1):
+        folder, name = path[:end], path[end:]
+        if folder[-1] not in "./" and name[0] != "/" and (Path(folder) / name).exists():
+            lacks = f"{name} is in the folder {folder}, and a slash between them is missing"
+            return f"{lacks}: {_with_slash(error, folder)}"
+    return ""
+
+
+def _with_slash(error: FileNotFoundError, folder: str) -> str:
+    """`write os.path.join(self.root, name) for self.root + name`, or the same without its names."""
+    # Of a data worker's error the frames are those of who asked for the batch.
+    line = None if "Original Traceback" in str(error) else failing_line(error)
+    if line is None:
+        return _JOINED
+    frame, nodes = line
+    for node in (*nodes, *nodes_of(frame)):
+        if isinstance(node, ast.BinOp) and value_of(node.left, frame) == folder:
+            left, right = ast.unparse(node.left), ast.unparse(node.right)
+            return f"write os.path.join({left}, {right}) for {ast.unparse(node)}"
+        if isinstance(node, ast.FormattedValue) and value_of(node.value, frame) == folder:
+            braces = f"{{{ast.unparse(node.value)}}}"
+            return f"write {braces}/ for {braces} in the f-string"
+    return _JOINED
 
 
 def _of_its_folder(path: Path) -> str:

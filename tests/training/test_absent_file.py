@@ -88,3 +88,59 @@ def test_a_file_that_a_list_names_and_its_folder_lacks(
     assert lacks not in missing(folder / "041.png")
     assert lacks not in missing(folder / "more" / "041.pt")
     assert lacks not in missing(Path("041.pt"))
+
+
+class Joined(torch.utils.data.Dataset[Any]):
+    def __init__(self, root: str, way: int) -> None:
+        self.root, self.way = root, way
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: int) -> Any:
+        name, root = "c19.wav", self.root
+        if self.way == 0:
+            return np.loadtxt(self.root + name)
+        if self.way == 1:
+            return np.loadtxt(f"{self.root}{name}")
+        if self.way == 2:
+            path = root + name
+            return np.loadtxt(path)
+        return np.loadtxt(root + name[:3] + ".wav")
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize(
+    ("way", "write"),
+    [
+        (0, "os.path.join(self.root, name) for self.root + name"),
+        (1, "{self.root}/ for {self.root} in the f-string"),
+        (2, "os.path.join(root, name) for root + name"),
+        (3, "os.path.join(root, name[:3]) for root + name[:3]"),
+    ],
+)
+def test_a_slash_that_is_missing_between_folder_and_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_whole: bool, workers: int, way: int, write
+) -> None:
+    """`write the whole path` was told, with which the slash is missing as before."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "clips").mkdir()
+    (tmp_path / "clips" / "c19.wav").touch()
+    root = str(tmp_path / "clips") if is_whole else "clips"
+    with pytest.raises(FileNotFoundError) as caught:
+        list(torch.utils.data.DataLoader(Joined(root, way), num_workers=workers))
+    said = f"c19.wav is in the folder {root}, and a slash between them is missing: write "
+    assert fix_of(caught.value) == said + (
+        "os.path.join(FOLDER, NAME) for FOLDER + NAME" if workers else write
+    )
+
+
+def test_where_the_folder_has_no_such_file_no_slash_is_said_to_be_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "clips").mkdir()
+    with pytest.raises(FileNotFoundError) as caught:
+        np.loadtxt("clipsc19.wav")
+    assert "slash" not in fix_of(caught.value)
