@@ -152,8 +152,17 @@ def config_changes(
     filled = ["script.args"] if swept else []
     own = _flat(load(run.config, words).config)
     without = [*typed, "sweep", *swept, *filled, *_taken_by(typed, own, now)]
-    over = {key: (own.get(key), now.get(key)) for key in typed if own.get(key) != now.get(key)}
+    pairs = {key: (own.get(key), now.get(key)) for key in typed}
+    over = {key: pair for key, pair in pairs.items() if not _is_same(key, pair, workdir)}
     return ConfigChanges(pairs=_differing(own, now, without), typed=over, fresh=loaded)
+
+
+def _is_same(key: str, pair: tuple[object, object], workdir: Path) -> bool:
+    """Whether both mean the same: a script's path from the folder, a section with nothing in it."""
+    own, file = pair
+    if key == "script.path" and own and file:
+        return workdir / str(own) == workdir / str(file)
+    return own == file or (own in (None, {}) and file in (None, {}))
 
 
 def _taken_by(typed: Sequence[str], own: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

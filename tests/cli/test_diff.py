@@ -144,3 +144,32 @@ def test_a_commit_of_what_was_there_and_other_files_are_no_edit_of_the_code(
     assert edited_files(before, code_state(tmp_path)) == ["nets.py", "lib/help.py"]
     shutil.rmtree(tmp_path / ".git")
     assert edited_files(before, code_state(tmp_path)) == ["nets.py"]
+
+
+@pytest.mark.parametrize("ending", ["", "\\ No newline at end of file\n"])
+def test_a_diff_is_the_same_as_it_is_kept_and_as_git_says_it(
+    hpc, taken, tmp_path: Path, ending: str
+) -> None:
+    """With edits that are not committed the last file was told as changed, at each resume."""
+
+    def git(*words: str) -> None:
+        person = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *person, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    (tmp_path / "train.py").write_text("from pkg.util import one\n")
+    (tmp_path / "pkg").mkdir()
+    util = tmp_path / "pkg" / "util.py"
+    util.write_text("def one():\n    return 1\n\n\ndef two():\n    return 2" + "\n" * (not ending))
+    git("init")
+    git("add", "train.py", "pkg")
+    git("commit", "-m", "one")
+    util.write_text(util.read_text().replace("return 1", "return 3"))
+    said = hpc("submit", "train.py", "script.launcher=none", "script.resume={}", "--json")
+    made = RunDir(Path(json.loads(said.out)["run_dir"]))
+    begin(made, 0)
+    # Neither the script's path, which is written from its folder, nor what is empty differs.
+    assert hpc("diff", "train").out == (
+        "nothing differs\ntyped     script.launcher: none (by the file: srun)\n"
+    )
+    util.write_text(util.read_text().replace("return 3", "return 4"))
+    assert hpc("diff", "train").out.startswith("code      pkg/util.py\n")

@@ -12,6 +12,7 @@ import pytorch_lightning as pl
 import torch
 
 from hpc_train.config.schema import CheckpointConfig
+from hpc_train.errors import RunFailedError
 from hpc_train.plan.plan import Batch, ScriptPlan, Shape
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.ranks import read_beginning, read_exits
@@ -220,9 +221,13 @@ def test_a_refusal_and_a_stop_are_not_for_the_script_to_catch(
     run = Scripted(tmp_path, "catches", arguments)
     (tmp_path / "catches.py").write_text(CATCHES, encoding="utf-8")
     run.script = ScriptPlan("catches.py", [arguments])
-    assert run.go(2, faults) == [code, code], run.said()
+    codes = run.go(2, faults)
+    # A callback is refused behind the rendezvous, in which a slow rank loses the one that has left.
+    lost = {RunFailedError.exit_code} if "callbacks" in arguments else set()
+    assert code in codes, run.said()
+    assert {*codes} <= {code, *lost}, run.said()
     for rank in (0, 1):
-        assert said in run.log(0, rank) or (rank and code == 75)
+        assert said in run.log(0, rank) or (rank and code == 75) or codes[rank] in lost
         assert "caught" not in run.log(0, rank)
         assert "after the fit" not in run.log(0, rank)
     if code == 3 and "callbacks" not in arguments:

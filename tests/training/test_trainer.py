@@ -29,8 +29,9 @@ GPU = Device(kind="cuda", index=2)
 
 
 @pytest.fixture(autouse=True)
-def _process_state() -> Iterator[None]:
+def _process_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A Trainer leaves marks in its process, which here is that of all tests."""
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # as Lightning, and taken back
     yield
     torch.use_deterministic_algorithms(False)
     rank_zero_only.rank = 0

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from hpc_train.training.private.terminated_children import end_if_terminated, mark_terminated
+
 # TERM: preemption, scancel, the time limit. USR1/USR2: sbatch --signal. They all mean the same.
 STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2})
 
@@ -43,6 +45,7 @@ class StopFlag:
     def install(self) -> StopFlag:
         """Take over the stop signals of this process; main thread only. Returns itself."""
         self._pid = os.getpid()
+        mark_terminated()
         for number in STOP_SIGNALS:
             signal.signal(number, self._handle)
         return self
@@ -51,6 +54,8 @@ class StopFlag:
         # A forked child inherits the handler; it is not the one that was asked.
         if os.getpid() == self._pid:
             self.set(signal.Signals(number).name)
+        elif number == signal.SIGTERM:
+            end_if_terminated()
 
     def set(self, reason: str) -> None:
         """Ask for a stop."""
