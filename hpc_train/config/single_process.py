@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from hpc_train.config.harmless_code import imports_of
+from hpc_train.config.plain_commands import plain_command_words
 from hpc_train.config.ranks_apart import TELLS_APART, Apart, is_known, wrap_behind
-from hpc_train.config.script_starts import own_modules
+from hpc_train.config.script_starts import MOST_MODULES, own_files
 from hpc_train.config.script_tree import words_in
 
 # What may make a process group, start processes of its own, or train by itself.
@@ -39,12 +39,13 @@ def trained_alone(
     """
     if ranks < 2:
         return None
-    texts = [tree, *own_modules(tree, file, search_path)]
-    words = {word for text in texts for word in words_in(text)}
+    own = own_files(tree, file, search_path, also_inner=True)
+    texts = [tree, *(text for _, text in own)]
+    words = {word for it in texts for word in words_in(it) - plain_command_words(it)}
     made = {it.name for text in texts for it in ast.walk(text) if isinstance(it, ast.ClassDef)}
     if not {"backward", _STEP, "optim"} <= words or any(map(_MAY_JOIN.match, words - made)):
         return None
-    if not all(is_known(it, search_path[0]) and _is_read(it, search_path[0]) for it in texts):
+    if len(texts) >= MOST_MODULES or not all(is_known(it, search_path[0]) for it in texts):
         return None
     step = min(filter(None, map(_line_of_step, ast.walk(tree))), default=0)
     what = "takes optimizer steps" if step else "is for one process"
@@ -64,16 +65,3 @@ def _line_of_step(node: ast.AST) -> int:
     if not isinstance(called, ast.Attribute) or called.attr != _STEP:
         return 0
     return 0 if "sched" in ast.unparse(called.value).lower() else called.lineno
-
-
-def _is_read(text: ast.Module, folder: str) -> bool:
-    """Whether all that it imports of the folder is imported at its top, and so was read."""
-    at_top = {it.lstrip(".").partition(".")[0] for it in imports_of(text)}
-    for node in ast.walk(text):
-        names = [it.name for it in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom):
-            names = [node.module or ""]
-        for root in {it.partition(".")[0] for it in names} - at_top:
-            if Path(folder, f"{root}.py").is_file() or Path(folder, root).is_dir():
-                return False
-    return True

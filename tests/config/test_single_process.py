@@ -118,3 +118,15 @@ def test_what_may_make_one_or_takes_no_steps_is_not_told(tmp_path: Path, text: s
 
 def test_one_that_may_take_no_steps_is_left_to_the_job(tmp_path: Path) -> None:
     assert told(tmp_path, ALONE, "script.may_take_no_steps=true") == (None, [])
+
+
+def test_what_is_imported_in_a_function_is_read_as_well(tmp_path: Path) -> None:
+    text = f"from nets import make\nmake()\n{ALONE}"
+    for number, inner in enumerate(("from models.small import Net", "from models import small")):
+        write(tmp_path, f"def make():\n    {inner}\n", "nets.py")
+        write(tmp_path, "import torch\nclass Net(torch.nn.Module): pass\n", "models/small.py")
+        refused, _ = told(tmp_path, text)
+        assert refused is not None, number
+        assert refused[0].startswith("train.py:10 takes optimizer steps")
+        write(tmp_path, "import torch.distributed as dist\n", "models/small.py")
+        assert told(tmp_path, text) == (None, [])
