@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from hpc_train.training.resume.ended_children import EndedChildren, children_of_process
+
 # TERM: preemption, scancel, the time limit. USR1/USR2: sbatch --signal. They all mean the same.
 STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2})
 
@@ -39,18 +41,22 @@ class StopFlag:
         self.reason: str | None = None
         self._stop_file = stop_file
         self._pid: int | None = None
+        self._children: EndedChildren | None = None
 
     def install(self) -> StopFlag:
         """Take over the stop signals of this process; main thread only. Returns itself."""
         self._pid = os.getpid()
+        self._children = children_of_process()
         for number in STOP_SIGNALS:
             signal.signal(number, self._handle)
         return self
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
-        # A forked child inherits the handler; it is not the one that was asked.
+        # A forked child inherits the handler; it is not the one that was asked, but by its parent.
         if os.getpid() == self._pid:
             self.set(signal.Signals(number).name)
+        elif number == signal.SIGTERM and self._children is not None:
+            self._children.end_if_told()
 
     def set(self, reason: str) -> None:
         """Ask for a stop."""
