@@ -13,6 +13,7 @@ from typing import Any
 from hpc_train.config.schema import Config
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.spawned_ranks import spawned_ranks
+from hpc_train.config.submitting_scripts import submits_jobs
 
 _LAUNCHERS = re.compile(
     r"(^|/)torchrun$|^torch\.distributed\.(run|launch)$|(^|/)(accelerate|deepspeed)$"
@@ -53,7 +54,11 @@ def instead_of(launcher: str, script: str) -> str:
 
 def inner_launcher_notes(config: Config, workdir: Path) -> Iterator[str]:
     """Of each call with a command that the text holds; it may be one that is never reached."""
-    tree = script_tree(workdir / (config.script.path or ""))
+    file = workdir / (config.script.path or "")
+    tree = script_tree(file)
+    line, said, hint = submits_jobs(file)
+    if line:
+        yield f"{config.script.path}:{line} {said}: {hint}"
     if tree is None or config.script.launcher == "none":
         return
     for call in ast.walk(tree):
