@@ -18,12 +18,15 @@ from hpc_train.config.script_tree import words_in
 
 # What may make a process group, start processes of its own, or train by itself.
 _MAY_JOIN = re.compile(
-    r"(?i).*(?:distributed|process_group|processgroup|ddp|fsdp|multiprocess|subprocess|spawn)"
-    r"|.*(?:launch|accelerat|fabric|lightning|trainer|horovod|deepspeed|slurm|runpy|rpc\Z)"
+    r"(?i:.*(?:distributed|process_group|processgroup|ddp|fsdp|multiprocess|subprocess|spawn))"
+    r"|(?i:.*(?:launch|accelerat|fabric|lightning|trainer|horovod|deepspeed|slurm|runpy|rpc\Z))"
     r"|(?:hpc_train|dist|Process|Pool|fork|forkserver|system|popen|execv\w*|torchrun|mpi4py)\Z"
     r"|(?:start_processes|import_module|__import__|exec|compile_command|cli|parallel|xla\w*)\Z"
 )
 _STEP = "step"
+_MAKES_ACCELERATOR = re.compile(r"\b(?:accelerate|Accelerator)\b")
+_OF_DEVICES = re.compile(r"[a-z_]*accelerator[a-z_]*")
+_OF_POOLS = frozenset({"Pool", "ThreadPool", "cpu_count", "pool"})  # of Python's multiprocessing
 
 
 def trained_alone(
@@ -41,7 +44,7 @@ def trained_alone(
         return None
     own = own_files(tree, file, search_path, also_inner=True)
     texts = [tree, *(text for _, text in own)]
-    words = {word for it in texts for word in words_in(it) - plain_command_words(it)}
+    words = {word for it in texts for word in words_in(it) - _harmless_words(it)}
     made = {it.name for text in texts for it in ast.walk(text) if isinstance(it, ast.ClassDef)}
     if not {"backward", _STEP, "optim"} <= words or any(map(_MAY_JOIN.match, words - made)):
         return None
@@ -57,6 +60,27 @@ def trained_alone(
     is_sure = not any(map(TELLS_APART.match, words))
     said = f"{said} themselves and write the same files"
     return Apart(step or 1, said, "; or ".join(ways), is_sure)
+
+
+def _harmless_words(text: ast.Module) -> set[str]:
+    """Those that the text has for what makes no group: a plain command, a Pool, a device."""
+    words = plain_command_words(text)
+    if not _MAKES_ACCELERATOR.search(ast.unparse(text)):
+        # torch's module of that name, and its current_accelerator().
+        words |= {it for it in words_in(text) if _OF_DEVICES.fullmatch(it)}
+    taken: set[str] = set()
+    for node in ast.walk(text):
+        if isinstance(node, ast.ImportFrom) and "multiprocessing" in (node.module or ""):
+            is_pythons = node.module in ("multiprocessing", "multiprocessing.pool")
+            taken |= {it.name if is_pythons else "" for it in node.names}
+        elif isinstance(node, ast.Import):
+            taken |= {"" for it in node.names if it.asname and "multiprocessing" in it.name}
+            taken |= {"" for it in node.names if it.name == "torch.multiprocessing"}
+        elif isinstance(node, ast.Attribute) and "multiprocessing" in ast.unparse(node.value):
+            taken.add(node.attr if ast.unparse(node.value) == "multiprocessing" else "")
+    if taken and taken <= _OF_POOLS:
+        words |= {"multiprocessing", "Pool"}
+    return words
 
 
 def _line_of_step(node: ast.AST) -> int:
