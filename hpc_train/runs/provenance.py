@@ -84,7 +84,7 @@ def read_state(run: RunDir, attempt: int | None = None) -> dict[str, Any]:
         except OSError:
             del state["git_diff"]
         else:
-            state["git_diff"] = diff
+            state["git_diff"] = diff.removesuffix("\n")  # which `code_files` has put there
     return state
 
 

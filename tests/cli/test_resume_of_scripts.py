@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,29 @@ def test_it_is_told_before_the_job_begins_anew(
     assert said.code == 0, said
     assert ("again unless" in said.err) == bool(told)
     assert told in said.err
+
+
+@pytest.mark.parametrize("last", ["\n", ""])
+def test_edits_that_are_not_committed_and_were_there_are_no_change(
+    hpc, taken, tmp_path: Path, last: str
+) -> None:
+    def git(*words: str) -> None:
+        argv = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(tmp_path), *words]
+        subprocess.run(argv, check=True, capture_output=True)
+
+    helper = tmp_path / "pkg" / "util.py"
+    helper.parent.mkdir()
+    helper.write_text(f"def f():\n    return 1\n\n\ndef g():\n    return 2{last}")
+    (tmp_path / "main.py").write_text("import pkg.util\nimport torch\nprint(pkg.util.f())\n")
+    git("init", "-q")
+    git("add", "main.py", "pkg")
+    git("commit", "-qm", "1")
+    helper.write_text(helper.read_text().replace("return 1", "return 3"))
+    said = hpc("submit", "main.py", "--json")
+    assert said.code == 0, said
+    run = RunDir(Path(json.loads(said.out)["run_dir"]))
+    ended(run)
+    assert "the code is not" not in hpc("resume", run.run_id, "--dry-run").err
+    helper.write_text(helper.read_text().replace("return 3", "return 4"))
+    changed = "note: the code is not that of the first attempt: pkg/util.py\n"
+    assert changed in hpc("resume", run.run_id, "--dry-run").err
