@@ -20,7 +20,7 @@ from hpc_train.config.modules import (
     read_names,
     submodules,
 )
-from hpc_train.config.moved_names import moved_import
+from hpc_train.config.moved_names import TORCH_SIX, instead_of_six, moved_import
 from hpc_train.config.other_lightning import import_there
 from hpc_train.config.other_systems import tried_in_vain
 from hpc_train.config.package_scripts import how_to_import
@@ -138,6 +138,9 @@ def _own_module(
         what = f"{where}: imports '{package}', which is not installed"
         raise ConfigError(what, _of_the_project(needed, importer, search_path))
     if not is_own(found.file, search_path[0]):
+        if rest and dotted == TORCH_SIX:
+            said = f"{where}: imports '{TORCH_SIX}', which torch has no more since 2.0"
+            raise ConfigError(said, instead_of_six(needed.names))
         if package in _READABLE:
             _check_installed(where, needed, dotted, search_path)
         return None
