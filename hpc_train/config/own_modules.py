@@ -108,6 +108,28 @@ def check_imports(
     _check_bases(module, read_names(module.file), search_path)
 
 
+def check_first_imports(module: FoundModule, search_path: Sequence[str], line: int) -> None:
+    """Refuse packages that are not installed, and are imported before modules are found elsewhere.
+
+    Args:
+        module: Of the user's.
+        search_path: As `sys.path`, with the user's folder first.
+        line: Which may change that.
+
+    Raises:
+        ConfigError: with `FILE:LINE`.
+    """
+    assert module.file is not None
+    for needed in sorted(read_names(module.file).needs, key=lambda it: it.line):
+        dotted = absolute_name(needed.module, module)
+        if needed.line >= line or needed.module.startswith("."):
+            return
+        if dotted.partition(".")[0] in sys.stdlib_module_names:
+            continue
+        if _own_module(module, needed, dotted, search_path) is not None:
+            return  # which may change it as well
+
+
 def check_nothing_trains(files: Iterable[Path], folder: str) -> None:
     """Refuse a module that trains as it is imported, which each rank would do by itself.
 
