@@ -66,7 +66,7 @@ def command(
         script = render_sweep(loaded, at_most=at_most)
     else:
         script = api.render(loaded)
-    if output is None:
+    if output is None or str(output) == "-":  # as other programs have it
         click.echo(script, nl=False)
         return 0
     _write(output, script, cfg, force=force)

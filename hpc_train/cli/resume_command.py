@@ -34,6 +34,7 @@ from hpc_train.sweeps import Sweep, find_sweep
 
 if TYPE_CHECKING:
     from hpc_train.backends.replan import NextPlan
+    from hpc_train.plan.plan import ScriptPlan
 
 
 @click.command("resume")
@@ -117,9 +118,13 @@ def _planned(
     _tell_changes(run)
     print_notes(again.notes)
     first_step = _first_step(run) if again.plan.verb == "fit" else None
-    removed = removed_step(run.directory, attempts_in(read_events(run.directory.events)))
+    attempts = attempts_in(read_events(run.directory.events))
+    removed = removed_step(run.directory, attempts)
     if again.plan.script is None and first_step == 0:
         print_notes([_of_the_beginning(run, removed)])
+    elif again.plan.script is not None and first_step == 0:
+        taken = max((it.last_step for it in attempts), default=0)
+        print_notes([_of_a_script(again.plan.script, taken)] if taken else [])
     elif removed and first_step is not None:
         print_notes([f"{tell_removed(removed)}: goes on from step {first_step}"])
     return again, first_step
@@ -177,6 +182,15 @@ def _of_the_beginning(run: api.Run, removed: int) -> str:
         return f"{tell_removed(removed)}: it begins again at step 0"
     why = f" ({damaged})" if damaged else ""
     return f"it has no whole checkpoint{why}, and begins again at step 0"
+
+
+def _of_a_script(script: ScriptPlan, taken: int) -> str:
+    """Of one that no checkpoint is known of, after so many steps."""
+    steps = "the step" if taken == 1 else f"the {taken} steps"
+    known = "script.resume names none"
+    if script.resume_when:
+        known = f"script.resume names {script.resume_when}, and none of this run is there"
+    return f"{script.path} takes {steps} again unless it finds a checkpoint by itself: {known}"
 
 
 def _tell_changes(run: api.Run) -> None:

@@ -57,6 +57,8 @@ from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.specs import classes_of, read_object, wanted_of
 from hpc_train.config.spent_trainers import spent_trainers
+from hpc_train.config.terminal_sizes import TELLS as NO_TERMINAL
+from hpc_train.config.terminal_sizes import terminal_sizes
 from hpc_train.config.terminal_stops import TELLS, terminal_stops
 from hpc_train.config.trainer_lists import trainer_lists
 from hpc_train.config.twice_normalized import (
@@ -100,6 +102,7 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
         return
     for line, name in terminal_stops(tree):
         yield f"{path}:{line} has a {name}: {TELLS}"
+    yield from _on_sizes(tree, file, path)
     names = read_names(file)
     yield from twice_normalized_of_script(
         tree, names, path, [str(file.resolve().parent), *sys.path]
@@ -110,6 +113,14 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
         *spent_trainers(tree),
     ):
         yield f"{path}:{line} {said}; {hint}"
+
+
+def _on_sizes(tree: ast.Module, file: Path, path: str) -> Iterator[str]:
+    """Of lines of the script, and of what it imports, that end without a terminal."""
+    folder = file.resolve().parent
+    for of, line, asked, write in terminal_sizes(tree, file, [str(folder)]):
+        shown = path if of == file else Path(path).parent / of.relative_to(folder)
+        yield f"{shown}:{line} asks a terminal for its size ({asked}), {NO_TERMINAL}: {write}"
 
 
 def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:

@@ -73,13 +73,17 @@ def statements_of(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from statements_of(handler.body)
 
 
-def imports_of(tree: ast.Module) -> list[str]:
+def imports_of(tree: ast.Module, *, also_inner: bool = False) -> list[str]:
     """Dotted names that the module imports as it runs, relative ones with their dots.
 
     The last word of one may be no module.
+
+    Args:
+        tree: Its text.
+        also_inner: Whether imports in functions count.
     """
     names = []
-    for statement in statements_of(tree.body):
+    for statement in ast.walk(tree) if also_inner else statements_of(tree.body):
         if isinstance(statement, ast.Import):
             names += [alias.name for alias in statement.names]
         elif isinstance(statement, ast.ImportFrom):

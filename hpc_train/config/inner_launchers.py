@@ -13,11 +13,12 @@ from typing import Any
 from hpc_train.config.schema import Config
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.spawned_ranks import spawned_ranks
+from hpc_train.config.submitting_scripts import submits_jobs
 
 _LAUNCHERS = re.compile(
     r"(^|/)torchrun$|^torch\.distributed\.(run|launch)$|(^|/)(accelerate|deepspeed)$"
 )
-_CALLS = re.compile(r"os\.(system|popen)|subprocess\.(run|call|check_call|check_output|Popen)")
+CALLS = re.compile(r"os\.(system|popen)|subprocess\.(run|call|check_call|check_output|Popen)")
 _OF_PYTHON = "python"  # in the place of sys.executable
 
 
@@ -53,12 +54,16 @@ def instead_of(launcher: str, script: str) -> str:
 
 def inner_launcher_notes(config: Config, workdir: Path) -> Iterator[str]:
     """Of each call with a command that the text holds; it may be one that is never reached."""
-    tree = script_tree(workdir / (config.script.path or ""))
+    file = workdir / (config.script.path or "")
+    tree = script_tree(file)
+    line, said, hint = submits_jobs(file)
+    if line:
+        yield f"{config.script.path}:{line} {said}: {hint}"
     if tree is None or config.script.launcher == "none":
         return
     for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and call.args and _CALLS.fullmatch(ast.unparse(call.func)):
-            launcher, script = started_launcher(_written(call.args[0]))
+        if isinstance(call, ast.Call) and call.args and CALLS.fullmatch(ast.unparse(call.func)):
+            launcher, script = started_launcher(written_command(call.args[0]))
             if launcher:
                 yield (
                     f"{config.script.path}:{call.lineno} starts {launcher}, and hpc-train starts"
@@ -69,7 +74,7 @@ def inner_launcher_notes(config: Config, workdir: Path) -> Iterator[str]:
         yield f"{config.script.path}:{line} {said}: {hint}"
 
 
-def _written(node: ast.expr) -> str | list[str]:
+def written_command(node: ast.expr) -> str | list[str]:
     """A command as far as it stands in the text."""
     if isinstance(node, ast.List | ast.Tuple):
         return [_word(it) for it in node.elts]

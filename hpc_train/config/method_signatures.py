@@ -35,6 +35,7 @@ _STEPS_BY_HAND = (
 )
 _HANDS_ON = ("super().training_step", "super().configure_optimizers")
 PLATEAU_FORM = '{"optimizer": opt, "lr_scheduler": {"scheduler": s, "monitor": "val_loss"}}'
+_INDEX = "optimizer_idx"
 _INIT = ("init", "int", "inti", "intit", "ini")  # between underscores
 
 
@@ -69,12 +70,14 @@ def wrong_method(
             return f"{where} does not take stage", f"write def {method.name}({taken})"
         given = _GIVEN.get(method.name)
         needed = positional[1 : len(positional) - len(method.args.defaults)]
-        if given is not None and len(needed) > len(given):
-            if "optimizer_idx" in needed:
-                from hpc_train.config.several_optimizers import without_index  # to an error
+        if given is not None and _INDEX in positional and method.name == "training_step":
+            from hpc_train.config.several_optimizers import without_index  # to an error
 
-                hint = without_index(definition, method, imports or {})
-                return f"{where} needs optimizer_idx, which Lightning 2 does not give", hint
+            # Also with a default: pytorch_lightning/core/optimizer.py refuses the name.
+            hint = without_index(definition, method, imports or {})
+            verb = "needs" if _INDEX in needed else "takes"
+            return f"{where} {verb} {_INDEX}, which Lightning 2 does not give", hint
+        if given is not None and len(needed) > len(given):
             hint = f"write def {method.name}({', '.join(['self', *given])})"
             return f"{where} needs {', '.join(needed)}, and Lightning gives less", hint
     return "", ""

@@ -44,6 +44,25 @@ _CLASSES: Mapping[str, tuple[str, str]] = {
 }
 
 
+TORCH_SIX = "torch._six"  # of projects up to 2022; gone in torch 2.0
+_OF_SIX: Mapping[str, str] = {
+    "inf": "from math import inf",
+    "nan": "from math import nan",
+    "string_classes": "string_classes = (str, bytes)",
+    "int_classes": "int_classes = int",
+    "container_abcs": "import collections.abc as container_abcs",
+    "queue": "import queue",
+    "with_metaclass": "class A(B, metaclass=M) in the place of with_metaclass(M, B)",
+}
+
+
+def instead_of_six(names: Sequence[str]) -> str:
+    """What to write for `from torch._six import NAMES`."""
+    known = [_OF_SIX[it] for it in names if it in _OF_SIX]
+    written = "; and ".join(known)
+    return f"write {written} in its place" if known else "leave it out: it was for Python 2"
+
+
 def moved_import(module: str, names: Sequence[str], search_path: Sequence[str]) -> str:
     """What to write for an import of Lightning 1's; empty where it is none that is known.
 

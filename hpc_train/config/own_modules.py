@@ -20,7 +20,7 @@ from hpc_train.config.modules import (
     read_names,
     submodules,
 )
-from hpc_train.config.moved_names import moved_import
+from hpc_train.config.moved_names import TORCH_SIX, instead_of_six, moved_import
 from hpc_train.config.other_lightning import import_there
 from hpc_train.config.other_systems import tried_in_vain
 from hpc_train.config.package_scripts import how_to_import
@@ -108,6 +108,28 @@ def check_imports(
     _check_bases(module, read_names(module.file), search_path)
 
 
+def check_first_imports(module: FoundModule, search_path: Sequence[str], line: int) -> None:
+    """Refuse packages that are not installed, and are imported before modules are found elsewhere.
+
+    Args:
+        module: Of the user's.
+        search_path: As `sys.path`, with the user's folder first.
+        line: Which may change that.
+
+    Raises:
+        ConfigError: with `FILE:LINE`.
+    """
+    assert module.file is not None
+    for needed in sorted(read_names(module.file).needs, key=lambda it: it.line):
+        dotted = absolute_name(needed.module, module)
+        if needed.line >= line or needed.module.startswith("."):
+            return
+        if dotted.partition(".")[0] in sys.stdlib_module_names:
+            continue
+        if _own_module(module, needed, dotted, search_path) is not None:
+            return  # which may change it as well
+
+
 def check_nothing_trains(files: Iterable[Path], folder: str) -> None:
     """Refuse a module that trains as it is imported, which each rank would do by itself.
 
@@ -138,6 +160,9 @@ def _own_module(
         what = f"{where}: imports '{package}', which is not installed"
         raise ConfigError(what, _of_the_project(needed, importer, search_path))
     if not is_own(found.file, search_path[0]):
+        if rest and dotted == TORCH_SIX:
+            said = f"{where}: imports '{TORCH_SIX}', which torch has no more since 2.0"
+            raise ConfigError(said, instead_of_six(needed.names))
         if package in _READABLE:
             _check_installed(where, needed, dotted, search_path)
         return None

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from hpc_train.config.resume_arguments import resume_option, saved_pattern, saves_in_loops
+from hpc_train.config.resume_arguments import resume_options, saved_pattern, saves_in_loops
 from hpc_train.config.schema import Config
+from hpc_train.config.script_starts import MOST_MODULES, own_files
 from hpc_train.config.script_tree import script_tree
 
 _LIGHTNING = ("pytorch_lightning", "lightning")  # whose Trainer's state hpc-train saves itself
@@ -16,23 +17,24 @@ _LIGHTNING = ("pytorch_lightning", "lightning")  # whose Trainer's state hpc-tra
 def note_on_own_saves(config: Config, folder: Path) -> str:
     """What to write so that the next job goes on from what the script saves; empty where known.
 
-    Of a script that makes no Lightning Trainer, neither itself nor in a file beside it, and calls
-    torch.save in a loop. One save at its end is no checkpoint to go on from.
+    Of a script that makes no Lightning Trainer, neither itself nor in what it imports of its
+    folder, and calls torch.save in a loop. One save at its end is no checkpoint to go on from.
     """
     script = config.script
     if not script.path or script.resume or not config.requeue.enabled:
         return ""
     tree = script_tree(folder / script.path)
-    if tree is None or _is_lightnings(tree, (folder / script.path).parent):
+    if tree is None or _is_lightnings(tree, (folder / script.path).resolve()):
         return ""
     call = next(saves_in_loops(tree), None)
     if call is None:
         return ""
     when = saved_pattern(call)
     loads = any(isinstance(it, ast.Attribute) and it.attr == "load" for it in ast.walk(tree))
-    option = resume_option(tree)
-    written = f"{{when: {when or 'FILE'}, args: [{option}, '{{newest}}']}}" if option else ""
-    write = f'"script.resume={written}"' if option else f"script.resume.when={when or 'FILE'}"
+    option, switch = resume_options(tree)
+    given = f"{option}, '{{newest}}'" if option else switch
+    written = f"{{when: {when or 'FILE'}, args: [{given}]}}"
+    write = f'"script.resume={written}"' if given else f"script.resume.when={when or 'FILE'}"
     also = "" if loads else ", and load it where it is there (torch.load)"
     return (
         f"{script.path}:{call.lineno} saves{f' {when}' if when else ''} by itself, and a job that"
@@ -40,18 +42,12 @@ def note_on_own_saves(config: Config, folder: Path) -> str:
     )
 
 
-def _is_lightnings(tree: ast.Module, folder: Path) -> bool:
-    """Whether a Trainer of Lightning's may be made, in the script or in what lies beside it."""
-    for name in _imported(tree):
-        root = name.partition(".")[0]
-        if root in _LIGHTNING or (folder / root).is_dir():  # a package may do anything
-            return True
-        beside = script_tree(folder / f"{root}.py")
-        if beside is not None and any(
-            it.partition(".")[0] in _LIGHTNING for it in _imported(beside)
-        ):
-            return True
-    return False
+def _is_lightnings(tree: ast.Module, file: Path) -> bool:
+    """Whether a Trainer of Lightning's may be made, in the script or in what it imports."""
+    own = own_files(tree, file, [str(file.parent)], also_inner=True)
+    texts = [tree, *(text for _, text in own)]
+    names = (it.partition(".")[0] for text in texts for it in _imported(text))
+    return len(texts) >= MOST_MODULES or any(it in _LIGHTNING for it in names)
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

@@ -147,7 +147,8 @@ def _given(assigned: ast.Assign) -> list[ast.expr]:
 def _parameters_of(given: ast.expr) -> str:
     """`model` of `model.parameters()`; empty for another expression."""
     if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute):
-        is_name = isinstance(given.func.value, ast.Name)
+        owner = given.func.value  # the model may be `self`, which is wrapped where it is made
+        is_name = isinstance(owner, ast.Name) and owner.id != "self"
         return ast.unparse(given.func.value) if is_name and _is_parameters(given) else ""
     return ""
 

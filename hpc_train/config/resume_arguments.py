@@ -21,9 +21,11 @@ _NEWEST = "{newest}"
 _EXAMPLE = "out/ckpt.pt"
 # Options by which a script is told what to go on from.
 _RESUMES = re.compile(
-    r"--(?:resume|restore)(?:[-_](?:from|path|file|ckpt|checkpoint))*"
+    r"--?(?:resume|restore)(?:[-_](?:from|path|file|ckpt|checkpoint))*"
     r"|--(?:load[-_])?(?:ckpt|checkpoint)"
 )
+# Without a value the others may say that it saves, or trains with less memory.
+_SWITCHES = re.compile(r"--?(?:resume|restore|continue)(?:[-_]training)?")
 _PLAIN = re.compile(r"[\w./][\w./*?-]*")  # a text that YAML takes without quotes
 # By which a script may read its command line.
 _READS_LINE = re.compile(
@@ -96,7 +98,7 @@ def _how_to_write(when: object, script: str, origins: Origins) -> str:
         form = f"{{when: {quoted}{behind}}}"
         return shlex.quote(f"script.resume={form}") if is_typed else f"resume: {form}"
 
-    takes, switch = _resume_options(tree) if tree is not None else ("", "")
+    takes, switch = resume_options(tree) if tree is not None else ("", "")
     newest = json.dumps(_NEWEST)
     if takes or switch:
         return f"write {write(takes, newest) if takes else write(switch)}"
@@ -116,10 +118,10 @@ def _how_to_write(when: object, script: str, origins: Origins) -> str:
 
 def resume_option(tree: ast.Module) -> str:
     """The option by which a script is told what to go on from, where it takes a value; or empty."""
-    return _resume_options(tree)[0]
+    return resume_options(tree)[0]
 
 
-def _resume_options(tree: ast.Module) -> tuple[str, str]:
+def resume_options(tree: ast.Module) -> tuple[str, str]:
     """The first such option that takes a value, and the first that takes none; each or empty."""
     takes: list[str] = []
     switches: list[str] = []
@@ -127,7 +129,8 @@ def _resume_options(tree: ast.Module) -> tuple[str, str]:
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".add_argument"):
             names = [str(it.value) for it in node.args if isinstance(it, ast.Constant)]
             is_switch = any(it.arg == "action" for it in node.keywords)
-            (switches if is_switch else takes).extend(filter(_RESUMES.fullmatch, names))
+            meant = (_SWITCHES if is_switch else _RESUMES).fullmatch
+            (switches if is_switch else takes).extend(filter(meant, names))
     return next(iter(takes), ""), next(iter(switches), "")
 
 
@@ -149,4 +152,5 @@ def saved_pattern(call: ast.Call) -> str:
     given = [*call.args[1:2], *(it.value for it in call.keywords if it.arg == "f")]
     parts = given[0].values if given and isinstance(given[0], ast.JoinedStr) else given
     words = [str(it.value) if isinstance(it, ast.Constant) else "*" for it in parts]
-    return "".join(words) if any(isinstance(it, ast.Constant) for it in parts) else ""
+    is_told = any(isinstance(it, ast.Constant) for it in parts)
+    return "".join(words).removeprefix("./") if is_told else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from hpc_train.config.class_kind import Located
@@ -14,7 +15,7 @@ _LOADERS = {
     "test": "test_dataloader",
     "predict": "predict_dataloader",
 }
-_GIVE_DATA = ("dataloaders", "datamodule")
+_GIVES_DATA = re.compile(r"data(?:module|loaders?|sets?)?|\w+_dataloaders?")  # also an old word
 _FIT = "fit"
 
 
@@ -74,7 +75,7 @@ class _Read:
         """Of `trainer.test(model)`: Lightning does not keep the data of an earlier fit."""
         given = {it.arg: it.value for it in call.keywords}
         is_open = None in given or any(isinstance(it, ast.Starred) for it in call.args)
-        if is_open or len(call.args) > 1 or any(it in given for it in _GIVE_DATA):
+        if is_open or len(call.args) > 1 or any(_GIVES_DATA.fullmatch(it or "") for it in given):
             return None
         model = _first(call, "model") or (_first(fit, "model") if fit else None)
         definition = self._class(model)

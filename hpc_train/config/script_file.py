@@ -15,7 +15,7 @@ from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.modules import FoundModule
 from hpc_train.config.near_files import near_scripts
 from hpc_train.config.origins import DEFAULT, Origins
-from hpc_train.config.own_modules import check_imports
+from hpc_train.config.own_modules import check_first_imports, check_imports
 from hpc_train.config.read import Source
 from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import (
@@ -29,6 +29,7 @@ from hpc_train.config.script_words import ADD_BEHIND
 if TYPE_CHECKING:
     from hpc_train.config.ranks_apart import Apart
 
+_CHANGES_PATH = re.compile(rb"sys\.path|pythonpath|site\.add|chdir", re.IGNORECASE)
 _SUBMITTING = ("submit", "submit_sweep", "submit_bench", "run_here")
 
 
@@ -119,10 +120,13 @@ def check_script(
         raise origins.error(
             key, f": {written}{line} is no Python: {what}", "correct it, or name another file"
         ) from error
-    if search_path and not re.search(rb"sys\.path|pythonpath|site\.add|chdir", source, re.I):
+    if search_path:
         file = (workdir / written).resolve()
-        module = FoundModule("__main__", file, ())
-        check_imports(module, [str(file.parent), *search_path], set())
+        module, path = FoundModule("__main__", file, ()), [str(file.parent), *search_path]
+        if changed := _CHANGES_PATH.search(source):
+            check_first_imports(module, path, source.count(b"\n", 0, changed.start()) + 1)
+        else:
+            check_imports(module, path, set())
 
 
 def _check_filled(arguments: Sequence[Any], origins: Origins) -> None:

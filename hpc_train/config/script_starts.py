@@ -18,7 +18,7 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.script_calls import wrong_guard
 from hpc_train.config.script_trainers import unused_trainer
 
-_MOST_MODULES = 50  # a few milliseconds each
+MOST_MODULES = 100  # a few milliseconds each
 _TRAINS = re.compile(r".*(\.fit|\.backward|\bLightningCLI)")
 _CONFIGS = re.compile(r"config|conf|cfg|settings|hparams|params|constants|defaults|options")
 _HOLDS = re.compile(r"(?:\w+\.)*(?:object|NamedTuple|TypedDict|BaseModel|BaseSettings|Enum)")
@@ -141,11 +141,25 @@ def _only_holds(definition: ast.ClassDef) -> bool:
 
 def own_modules(tree: ast.Module, file: Path, search_path: Sequence[str]) -> Iterator[ast.Module]:
     """What of the folder of the script its import runs, as text, each once."""
+    yield from (text for _, text in own_files(tree, file, search_path))
+
+
+def own_files(
+    tree: ast.Module, file: Path, search_path: Sequence[str], *, also_inner: bool = False
+) -> Iterator[tuple[Path, ast.Module]]:
+    """The same with its files.
+
+    Args:
+        tree: The script.
+        file: The script's.
+        search_path: As `sys.path`, with the script's folder first.
+        also_inner: Whether imports in functions count.
+    """
     folder, seen = Path(search_path[0]), {file.resolve()}
     waiting = [(FoundModule("__main__", file, ()), tree)]
-    while waiting and len(seen) < _MOST_MODULES:
+    while waiting and len(seen) < MOST_MODULES:
         module, text = waiting.pop()
-        for found in _found(imports_of(text), module, search_path):
+        for found in _found(imports_of(text, also_inner=also_inner), module, search_path):
             own = found.file is not None and found.file.is_relative_to(folder)
             if found.file is None or not own or found.file in seen or _is_installed(found.file):
                 continue
@@ -154,7 +168,7 @@ def own_modules(tree: ast.Module, file: Path, search_path: Sequence[str]) -> Ite
                 below = ast.parse(found.file.read_bytes())
             except (OSError, SyntaxError, ValueError):
                 continue  # told by the check of the imports
-            yield below
+            yield found.file, below
             waiting.append((found, below))
 
 

@@ -161,10 +161,12 @@ def _unknown_words(
     if method is None or method.args.kwarg:
         return
     known = [it.arg for it in (*method.args.args[1:], *method.args.kwonlyargs)]
-    for word in (it.arg for it in call.keywords if it.arg and it.arg not in known):
-        said = f"gives {ast.unparse(called)} {word}, which Lightning's {called.attr} does not take"
-        near = near_words(word, known)
-        yield said, f"write {near[0]}" if near else f"it takes {', '.join(known)}"
+    for it in (it for it in call.keywords if it.arg and it.arg not in known):
+        gives = f"gives {ast.unparse(called)} {it.arg}"
+        near, value = near_words(it.arg or "", known), ast.unparse(it.value)
+        write = f"{near[0]}={value if len(value) <= _LONGEST else '...'}" if near else ""
+        said = f"{gives}, which Lightning's {called.attr} does not take"
+        yield said, f"write {write}" if near else f"it takes {', '.join(known)}"
 
 
 def _may_be_trainer(call: ast.Call, classes: _Classes) -> bool:

@@ -126,6 +126,14 @@ def _old_argument(word: ast.keyword) -> tuple[str, str] | None:
     return f"{name}=...", fix
 
 
+def old_argument(name: str, value: object) -> str:
+    """What to write for an argument of Lightning 1's Trainer by its value; empty for another."""
+    written: ast.expr = ast.Name("...")
+    if value is None or isinstance(value, str | int | float):
+        written = ast.Constant(value)
+    return (_old_argument(ast.keyword(name, written)) or ("", ""))[1]
+
+
 def of_accelerator(value: str) -> str:
     """What to write for what is none here: Lightning 1 took a strategy there."""
     today = OLD_STRATEGIES.get(value, (value, ""))[0]

@@ -11,19 +11,22 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from hpc_train.config.harmless_code import imports_of
+from hpc_train.config.plain_commands import plain_command_words
 from hpc_train.config.ranks_apart import TELLS_APART, Apart, is_known, wrap_behind
-from hpc_train.config.script_starts import own_modules
+from hpc_train.config.script_starts import MOST_MODULES, own_files
 from hpc_train.config.script_tree import words_in
 
 # What may make a process group, start processes of its own, or train by itself.
 _MAY_JOIN = re.compile(
-    r"(?i).*(?:distributed|process_group|processgroup|ddp|fsdp|multiprocess|subprocess|spawn)"
-    r"|.*(?:launch|accelerat|fabric|lightning|trainer|horovod|deepspeed|slurm|runpy|rpc\Z)"
+    r"(?i:.*(?:distributed|process_group|processgroup|ddp|fsdp|multiprocess|subprocess|spawn))"
+    r"|(?i:.*(?:launch|accelerat|fabric|lightning|trainer|horovod|deepspeed|slurm|runpy|rpc\Z))"
     r"|(?:hpc_train|dist|Process|Pool|fork|forkserver|system|popen|execv\w*|torchrun|mpi4py)\Z"
     r"|(?:start_processes|import_module|__import__|exec|compile_command|cli|parallel|xla\w*)\Z"
 )
 _STEP = "step"
+_MAKES_ACCELERATOR = re.compile(r"\b(?:accelerate|Accelerator)\b")
+_OF_DEVICES = re.compile(r"[a-z_]*accelerator[a-z_]*")
+_OF_POOLS = frozenset({"Pool", "ThreadPool", "cpu_count", "pool"})  # of Python's multiprocessing
 
 
 def trained_alone(
@@ -39,12 +42,13 @@ def trained_alone(
     """
     if ranks < 2:
         return None
-    texts = [tree, *own_modules(tree, file, search_path)]
-    words = {word for text in texts for word in words_in(text)}
+    own = own_files(tree, file, search_path, also_inner=True)
+    texts = [tree, *(text for _, text in own)]
+    words = {word for it in texts for word in words_in(it) - _harmless_words(it)}
     made = {it.name for text in texts for it in ast.walk(text) if isinstance(it, ast.ClassDef)}
     if not {"backward", _STEP, "optim"} <= words or any(map(_MAY_JOIN.match, words - made)):
         return None
-    if not all(is_known(it, search_path[0]) and _is_read(it, search_path[0]) for it in texts):
+    if len(texts) >= MOST_MODULES or not all(is_known(it, search_path[0]) for it in texts):
         return None
     step = min(filter(None, map(_line_of_step, ast.walk(tree))), default=0)
     what = "takes optimizer steps" if step else "is for one process"
@@ -58,22 +62,30 @@ def trained_alone(
     return Apart(step or 1, said, "; or ".join(ways), is_sure)
 
 
+def _harmless_words(text: ast.Module) -> set[str]:
+    """Those that the text has for what makes no group: a plain command, a Pool, a device."""
+    words = plain_command_words(text)
+    if not _MAKES_ACCELERATOR.search(ast.unparse(text)):
+        # torch's module of that name, and its current_accelerator().
+        words |= {it for it in words_in(text) if _OF_DEVICES.fullmatch(it)}
+    taken: set[str] = set()
+    for node in ast.walk(text):
+        if isinstance(node, ast.ImportFrom) and "multiprocessing" in (node.module or ""):
+            is_pythons = node.module in ("multiprocessing", "multiprocessing.pool")
+            taken |= {it.name if is_pythons else "" for it in node.names}
+        elif isinstance(node, ast.Import):
+            taken |= {"" for it in node.names if it.asname and "multiprocessing" in it.name}
+            taken |= {"" for it in node.names if it.name == "torch.multiprocessing"}
+        elif isinstance(node, ast.Attribute) and "multiprocessing" in ast.unparse(node.value):
+            taken.add(node.attr if ast.unparse(node.value) == "multiprocessing" else "")
+    if taken and taken <= _OF_POOLS:
+        words |= {"multiprocessing", "Pool"}
+    return words
+
+
 def _line_of_step(node: ast.AST) -> int:
     """That of `optimizer.step()`, and not of a schedule's; else 0."""
     called = node.func if isinstance(node, ast.Call) else None
     if not isinstance(called, ast.Attribute) or called.attr != _STEP:
         return 0
     return 0 if "sched" in ast.unparse(called.value).lower() else called.lineno
-
-
-def _is_read(text: ast.Module, folder: str) -> bool:
-    """Whether all that it imports of the folder is imported at its top, and so was read."""
-    at_top = {it.lstrip(".").partition(".")[0] for it in imports_of(text)}
-    for node in ast.walk(text):
-        names = [it.name for it in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom):
-            names = [node.module or ""]
-        for root in {it.partition(".")[0] for it in names} - at_top:
-            if Path(folder, f"{root}.py").is_file() or Path(folder, root).is_dir():
-                return False
-    return True

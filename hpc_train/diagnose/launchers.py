@@ -81,6 +81,8 @@ _FRAME = re.compile(r'File "[^"]{1,300}", line \d|^\W{0,40}raise \w')
 _PICKLES = re.compile(
     r'(?:torch/serialization\.py", line \d+, in _?(?:legacy_)?save\b|/resume/staging\.py", line \d)'
 )
+_STTY = re.compile(r"\bstty\b.{0,20}\bsize\b")  # a line that asks a terminal for its size
+_NO_WORDS = re.compile(r"values to unpack|list index out of range|invalid literal for int")
 _UNPICKLED = re.compile(r"pickle|Can't get local object")
 # What launchers and loggers write before a line.
 _HEAD = re.compile(
@@ -134,7 +136,7 @@ class Launchers:
         self._are_others = False  # whose signals are no news: not the first, or told before
         self._is_traceback = False
         self._is_ignored = False
-        self._is_save = False
+        self._is_save = self._is_stty = False
         self._frame = ("", -_NEAR)
         self._alone: dict[str, tuple[str, Evidence]] = {}
         # Those that an unfinished traceback follows.
@@ -250,6 +252,7 @@ class Launchers:
             self._is_ignored = True
         elif "Traceback (most recent" in line:
             self._is_traceback, self._is_save, self._is_at_exit = True, False, False
+            self._is_stty = False
             self._begun[where.file] = where.line
             alone = self._alone.get(where.file)
             if alone and where.line - alone[1].line <= _NEAR:
@@ -268,13 +271,17 @@ class Launchers:
             self._is_at_store = _STORE_FRAME.search(line) is not None
             self._is_at_exit = self._is_at_exit or _EXIT_FRAME.search(line) is not None
             self._is_save = self._is_save or bool(_PICKLES.search(line))
+        elif self._is_traceback and _STTY.search(line):
+            self._is_stty = True
         return ""
 
     def _exception(self, what: str, before: str, where: Evidence) -> str:
         is_open, self._is_traceback = self._is_traceback, False
         if self._is_save and _UNPICKLED.search(what):
             what += " (torch.save)"  # else it was on its way to another process
-        self._is_save = False
+        if self._is_stty and _NO_WORDS.search(what):
+            what += " (stty size)"
+        self._is_save = self._is_stty = False
         self._cut.pop(where.file, None)
         self._begun.pop(where.file, None)
         is_ignored, self._is_ignored = self._is_ignored, False

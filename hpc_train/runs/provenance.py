@@ -84,7 +84,7 @@ def read_state(run: RunDir, attempt: int | None = None) -> dict[str, Any]:
         except OSError:
             del state["git_diff"]
         else:
-            state["git_diff"] = diff
+            state["git_diff"] = diff.removesuffix("\n")  # which `code_files` has put there
     return state
 
 
@@ -250,9 +250,8 @@ def _differing(before: Mapping[str, str] | None, now: Mapping[str, str] | None) 
 
 
 def _by_file(diff: str) -> dict[str, str]:
-    # The file that keeps one ends with a line break, and what git has said here does not.
-    parts = re.split(r"^diff --git a/(.*) b/.*$", diff.rstrip("\n"), flags=re.MULTILINE)
-    return {name: text.rstrip("\n") for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+    parts = re.split(r"^diff --git a/(.*) b/.*$", diff, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def _sources(workdir: Path, packages: Collection[str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+from hpc_train.config.moved_names import TORCH_SIX, instead_of_six
 from hpc_train.config.own_modules import fix_of_import, is_own
 
 
@@ -18,6 +19,11 @@ def absent_package(error: BaseException) -> str:
     """
     name = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
     last = traceback.extract_tb(error.__traceback__)[-1:]
+    if last and name == TORCH_SIX:
+        of_it = [
+            names for module, names in _imports((last[0].line or "").strip()) if module == name
+        ]
+        return instead_of_six(of_it[0]) if of_it else ""
     if not name.isidentifier() or not last:
         return ""  # `torch.nm`: the package is there
     file, folder = Path(last[0].filename), Path.cwd()

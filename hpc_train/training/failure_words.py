@@ -21,6 +21,7 @@ from hpc_train.training.absent_folder import absent_folder
 from hpc_train.training.absent_interface import absent_interface
 from hpc_train.training.absent_package import absent_package
 from hpc_train.training.asked_of_gpu import asked_of_gpu
+from hpc_train.training.bare_assertions import asserted, unasserted
 from hpc_train.training.called_classes import uncalled_class
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.changed_in_place import changed_in_place
@@ -165,7 +166,7 @@ def fix_of(
     fixes += [asked_of_gpu(error), logged_in_predict(error), several_elements(error).fix]
     if not any(fixes):
         meant = meant_instead(error, of_config=batch is not None) or near_name(error)
-        fixes.append(meant or kept_list(error))
+        fixes.append(meant or kept_list(error) or unasserted(error))
     return "; ".join(filter(None, fixes))
 
 
@@ -246,6 +247,7 @@ def said_by(error: BaseException) -> str:
     name = type(error).__name__
     if unset := unset_variable(error):
         return f"{name}: {first}, {unset}"
+    first = first or asserted(error)
     return f"{name}: {first}" if first else name
 
 

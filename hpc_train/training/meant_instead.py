@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hpc_train.training.absent_terminal import absent_terminal
+from hpc_train.training.assigned_names import assigned_name
 from hpc_train.training.early_trainer import early_trainer
 from hpc_train.training.endless_schedule import endless_schedule
 from hpc_train.training.fixed_shape import fixed_shape
@@ -30,7 +32,7 @@ from hpc_train.training.unfit_operands import unfit_operands
 from hpc_train.training.wrapped_models import wrapped_attribute
 
 _BY_VALUES = (
-    *(unbatched_set, early_trainer, swapped_loss),
+    *(absent_terminal, assigned_name, unbatched_set, early_trainer, swapped_loss),
     *(late_loader, wrapped_attribute, uncalled_method, fixed_shape, taken_apart, missing_values),
     *(out_of_range, unfit_input, hidden_layers, not_module, other_state, row_logits, unfit_rows),
     *(

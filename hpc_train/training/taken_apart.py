@@ -18,6 +18,8 @@ from hpc_train.training.step_data import LOADERS
 _UNFIT = re.compile(r"(?:too many|not enough) values to unpack|cannot unpack non-iterable")
 _GIVES = {"LSTM": ("{}", "({}, {})"), "GRU": ("{}", "{}"), "RNN": ("{}", "{}")}  # torch.nn's
 _NAMES = {"LSTM": ("out", "h", "c"), "GRU": ("out", "h"), "RNN": ("out", "h")}
+_SPLITS = ("split", "rsplit", "splitlines")  # of a text
+_SHOWN = 60  # characters of it
 _MOST = 6  # parts that are told one by one
 
 
@@ -40,7 +42,9 @@ def _of_line(frame: FrameType, line: int) -> Iterator[str]:
         target = node.targets[0]
         if not isinstance(target, ast.Tuple | ast.List):
             continue
-        if isinstance(node.value, ast.Call):
+        if isinstance(node.value, ast.Call) and (said := _of_text(node.value, frame)):
+            yield said
+        elif isinstance(node.value, ast.Call):
             yield from filter(None, (_of_recurrent(target, node.value, frame),))
         elif (value := value_of(node.value, frame)) is not None:
             yield from filter(None, (_of_value(target, ast.unparse(node.value), value, frame),))
@@ -60,6 +64,23 @@ def _of_recurrent(target: ast.Tuple | ast.List, call: ast.Call, frame: FrameType
     )
     of = f"{ast.unparse(call.func)}, an nn.{kind}, gives a pair"
     return f"{of}: write {gives} = {ast.unparse(call)}"
+
+
+def _of_text(call: ast.Call, frame: FrameType) -> str:
+    """Of what `split` gives of a text: no batch, and as many parts as the text has."""
+    text = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if text is None or not isinstance(call.func, ast.Attribute) or call.func.attr not in _SPLITS:
+        return ""
+    value, has_arguments = value_of(text, frame), bool(call.args or call.keywords)
+    if isinstance(value, str) and not call.keywords:
+        given = [it.value for it in call.args if isinstance(it, ast.Constant)]
+        count = len(getattr(value, call.func.attr)(*given)) if len(given) == len(call.args) else 0
+        shown = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."
+        gives = f"{count} part{'' if count == 1 else 's'}" if count else "other parts"
+        return f"{ast.unparse(text)} is {shown!r} there, of which {ast.unparse(call)} makes {gives}"
+    if isinstance(text, ast.Call) and not has_arguments:  # of a tensor it has some
+        return f"print({ast.unparse(text)}) in front of that line tells what it splits"
+    return ""
 
 
 def _of_value(target: ast.Tuple | ast.List, name: str, value: object, frame: FrameType) -> str:

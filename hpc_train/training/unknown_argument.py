@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from hpc_train.config.refused_callbacks import is_lightnings
+from hpc_train.config.script_trainers import old_argument
 from hpc_train.config.words import did_you_mean
 from hpc_train.training.frame_text import nodes_at
 from hpc_train.training.frame_values import value_of
@@ -24,6 +26,8 @@ def meant_argument(error: BaseException) -> str:
     frames = [*traceback.walk_tb(error.__traceback__)]
     if found is None or not frames:
         return ""
+    if old := _of_trainer(error, found["name"]):
+        return old
     every = (
         it
         for frame, line in reversed(frames)
@@ -36,6 +40,20 @@ def meant_argument(error: BaseException) -> str:
     if near := did_you_mean(found["name"], taken, cutoff=0.7):
         return near
     return f"it takes {', '.join(taken)}" if len(taken) <= _MOST_SHOWN else ""
+
+
+def _of_trainer(error: BaseException, name: str) -> str:
+    """All that a script gives Lightning's Trainer by the names of Lightning 1, by `**` as well."""
+    if not str(error).startswith("Trainer.__init__()"):
+        return ""
+    for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
+        given = frame.f_locals.get("kwargs")
+        if not is_lightnings(str(frame.f_globals.get("__name__", ""))):
+            return ""
+        if isinstance(given, dict) and name in given:
+            told = {it: old_argument(it, value) for it, value in given.items()}
+            return "; ".join(f"{it}: {write}" for it, write in told.items() if write)
+    return ""
 
 
 def _called(frame: FrameType, line: int, call: str, name: str) -> Iterator[Any]:

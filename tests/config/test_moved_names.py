@@ -77,3 +77,30 @@ def test_an_import_of_lightning_1_is_told_as_it_is_today(line: str, fix: str) ->
 def test_the_refusal_of_a_script_names_it(folder: Path) -> None:
     said = said_of(folder, f"from pytorch_lightning.metrics import Accuracy\n{FIT}")
     assert said.endswith("has no 'metrics' -> write from torchmetrics import Accuracy")
+
+
+@pytest.mark.parametrize(
+    ("names", "write"),
+    [
+        ("inf", "write from math import inf in its place"),
+        (
+            "container_abcs, string_classes, int_classes",
+            (
+                "write import collections.abc as container_abcs; and string_classes = (str, bytes);"
+                " and int_classes = int in its place"
+            ),
+        ),
+        ("PY3", "leave it out: it was for Python 2"),
+    ],
+)
+def test_what_torch_has_no_more_is_refused_with_the_line_to_write(
+    folder: Path, names: str, write: str
+) -> None:
+    line = f"from torch._six import {names}"
+    said = said_of(folder, f"{line}\nimport torch\nprint(1)\n")
+    assert said.endswith(f"imports 'torch._six', which torch has no more since 2.0 -> {write}")
+
+
+def test_one_that_an_older_torch_alone_takes_is_not(folder: Path) -> None:
+    text = "try:\n    from torch._six import inf\nexcept ImportError:\n    from math import inf\n"
+    assert said_of(folder, f"{text}import torch\nprint(inf)\n") == ""

@@ -55,7 +55,19 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             OPTION.format(more=""),
             "\"script.resume={when: last.pt, args: [--resume, '{newest}']}\"",
         ),
-        (OPTION.format(more=", action='store_true'"), "write script.resume.when=last.pt"),
+        (
+            OPTION.format(more=", action='store_true'"),
+            'write "script.resume={when: last.pt, args: [--resume]}"',
+        ),
+        (
+            OPTION.replace("--resume", "-resume").format(more=", action='store_true'"),
+            'write "script.resume={when: last.pt, args: [-resume]}"',
+        ),
+        (
+            OPTION.replace("--resume", "--checkpoint").format(more=", action='store_true'"),
+            "write script.resume.when=last.pt",
+        ),
+        (LOOP.format(file="'./out/a.pt'"), "train.py:4 saves out/a.pt by itself"),
     ],
 )
 def test_a_loop_that_saves_is_told_what_to_name(tmp_path: Path, text: str, said: str) -> None:
@@ -66,12 +78,16 @@ def test_one_that_loads_is_not_told_to_load(tmp_path: Path) -> None:
     assert note(tmp_path, FUNCTION).endswith("write script.resume.when=out/*.pt")
 
 
-def test_what_is_told_is_taken(tmp_path: Path) -> None:
-    text = OPTION.format(more="")
+@pytest.mark.parametrize(
+    ("more", "args"),
+    [("", ["--resume", "{newest}"]), (", action='store_true'", ["--resume"])],
+)
+def test_what_is_told_is_taken(tmp_path: Path, more: str, args: list[str]) -> None:
+    text = OPTION.format(more=more)
     word = note(tmp_path, text).rpartition("write ")[2].strip('"')
     assert note(tmp_path, text, word) == ""
     loaded = load(tmp_path / "train.py", [word])
-    assert loaded.config.script.resume == {"when": "last.pt", "args": ["--resume", "{newest}"]}
+    assert loaded.config.script.resume == {"when": "last.pt", "args": args}
 
 
 @pytest.mark.parametrize(
@@ -90,10 +106,17 @@ def test_what_is_told_is_taken(tmp_path: Path) -> None:
 def test_others_are_told_nothing(tmp_path: Path, text: str, words: list[str]) -> None:
     (tmp_path / "nets.py").write_text("from pytorch_lightning import Trainer\n")
     (tmp_path / "pack").mkdir()
-    (tmp_path / "pack" / "nets.py").write_text("x = 1\n")
+    (tmp_path / "pack" / "nets.py").write_text("def f():\n    import lightning\n")
     assert note(tmp_path, text, *words) == ""
 
 
 def test_a_module_beside_it_without_lightning_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "nets.py").write_text("import torch\n")
     assert note(tmp_path, "import nets\n" + LOOP.format(file="'model.pt'"))
+
+
+def test_a_package_of_models_beside_it_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "__init__.py").write_text("from .small import *\n")
+    (tmp_path / "models" / "small.py").write_text("import torch\n")
+    assert note(tmp_path, "from models import *\n" + LOOP.format(file="'model.pt'"))

@@ -64,6 +64,7 @@ def told(folder: Path, code: str, head: str = HEAD) -> list[str]:
         ("t.fit(Net(), Few())\nt.test(Net())", "-> write t.test(Net(), dataloaders=DATALOADER)"),
         ("t.fit(Net(), [1])\nt.predict(model=Net())", "-> write t.predict(Net(), dataloaders=DATA"),
         ("t.validate(Net())", "calls t.validate without data, and Net() has no val_dataloader"),
+        ("n = Net()\nt.fit(n, [1])\nt.test(test_dataloaders=[1])", "take -> write dataloaders=[1]"),
         ("t.test(Net(), [1])", ""),
         ("t.test(Net(), datamodule=Data())", ""),
         ("t.test(Net(), dataloaders=[1])", ""),

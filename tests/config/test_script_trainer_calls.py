@@ -101,15 +101,15 @@ def test_a_method_of_the_class_and_of_no_object_is_told(folder: Path, code: str,
     [
         (
             "t.fit(Net(), val_loaders=3)",
-            "gives t.fit val_loaders, which Lightning's fit does not take -> write val_dataloaders",
+            "t.fit val_loaders, which Lightning's fit does not take -> write val_dataloaders=3",
         ),
         (
             "t.fit(Net(), train_dataloader=3)",
-            "which Lightning's fit does not take -> write train_dataloaders",
+            "which Lightning's fit does not take -> write train_dataloaders=3",
         ),
         (
             "t.test(Net(), test_dataloaders=3)",
-            "Lightning's test does not take -> write dataloaders",
+            "Lightning's test does not take -> write dataloaders=3",
         ),
         ("t.fit(Net(), epochs=3)", "does not take -> it takes model, train_dataloaders, val_data"),
         ("t.fit(model=Net(), datamodule=None, ckpt_path=None)", ""),

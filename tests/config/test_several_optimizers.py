@@ -87,6 +87,8 @@ def test_the_index_of_an_optimizer_is_told_with_how_a_model_steps_them(
     assert "batch_idx), and take optimizer_idx out of line 10; with several" in (
         refusal(tmp_path, used)
     )
+    default = refusal(tmp_path, NETS % (", optimizer_idx=0", "opt_g"))
+    assert f"{what.replace('needs', 'takes')} give | with one optimizer write def tr" in default
     given = NETS.replace("super().__init__()", "super().__init__(); self.automatic_optimization ="
                          " False").replace("return loss", "pass")  # fmt: skip
     assert refusal(tmp_path, given % ("", "[opt_g, opt_d]")) == ""

@@ -118,3 +118,51 @@ def test_what_may_make_one_or_takes_no_steps_is_not_told(tmp_path: Path, text: s
 
 def test_one_that_may_take_no_steps_is_left_to_the_job(tmp_path: Path) -> None:
     assert told(tmp_path, ALONE, "script.may_take_no_steps=true") == (None, [])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "use = torch.accelerator.is_available()",
+        "device = torch.accelerator.current_accelerator()",
+        "from multiprocessing import Pool\nwith Pool() as pool: pool.map(len, ['a'])",
+        "import multiprocessing\ncount = multiprocessing.cpu_count()",
+        "from multiprocessing.pool import ThreadPool\nThreadPool(2)",
+        "from multiprocessing import cpu_count",
+        "pool = torch.nn.MaxPool2d(2)",
+    ],
+)
+def test_a_device_and_a_pool_make_no_group(tmp_path: Path, more: str) -> None:
+    assert told(tmp_path, f"{ALONE}{more}\n") == ((SAID, FIX), [])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "from multiprocessing import Pool, Process",
+        "import multiprocessing as mp\nmp.Pool()",
+        "import multiprocessing\nmultiprocessing.Process(target=print)",
+        "import torch.multiprocessing\nfrom multiprocessing import Pool",
+        "accelerator = Accelerator()",
+    ],
+)
+def test_what_may_start_ranks_beside_them_is_not_told(tmp_path: Path, more: str) -> None:
+    assert told(tmp_path, f"{ALONE}{more}\n")[0] is None
+
+
+def test_a_model_that_steps_itself_is_wrapped_where_it_is_made(tmp_path: Path) -> None:
+    text = ALONE.replace("net.parameters()", "self.parameters()").replace("lr=0.1", "lr=1")
+    _, fix = told(tmp_path, text)[0] or ("", "")
+    assert fix.endswith("model = torch.nn.parallel.DistributedDataParallel(model) before its loop")
+
+
+def test_what_is_imported_in_a_function_is_read_as_well(tmp_path: Path) -> None:
+    text = f"from nets import make\nmake()\n{ALONE}"
+    for number, inner in enumerate(("from models.small import Net", "from models import small")):
+        write(tmp_path, f"def make():\n    {inner}\n", "nets.py")
+        write(tmp_path, "import torch\nclass Net(torch.nn.Module): pass\n", "models/small.py")
+        refused, _ = told(tmp_path, text)
+        assert refused is not None, number
+        assert refused[0].startswith("train.py:10 takes optimizer steps")
+        write(tmp_path, "import torch.distributed as dist\n", "models/small.py")
+        assert told(tmp_path, text) == (None, [])

@@ -69,6 +69,7 @@ def test_every_rule_has_an_example_and_a_source():
 
 
 LOOK_ALIKES = {
+    "stty": "stty: 'standard input': Inappropriate ioctl for device\ngoing on with 80 columns",
     "toolkit": "Installed CUDA version 12.2 does not match the version torch was compiled with 12.1"
     " but since the APIs are compatible, accepting this combination",
     "toolkit skipped": "[WARNING] DeepSpeed Op Builder: Installed CUDA version 11.7 does not match"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +153,63 @@ def test_what_stands_there_is_told_with_what_to_write(
     fix = fix_of(caught.value)
     assert told in fix
     assert bool(fix) is bool(told)
+
+
+def words(x: Any) -> Any:
+    a, b = x.split()
+    return a, b
+
+
+def fields(x: Any) -> Any:
+    a, b = x.split(",", 4)
+    return a, b
+
+
+def read_words(x: Any) -> Any:
+    a, b = x.read().split()
+    return a, b
+
+
+def split_tensor(x: Any) -> Any:
+    a, b = x.split(8)
+    return a, b
+
+
+@pytest.mark.parametrize(
+    ("call", "value", "fix"),
+    [
+        (words, "a b c", "x is 'a b c' there, of which x.split() makes 3 parts"),
+        (words, "a" * 90, f"x is '{'a' * 60}...' there, of which x.split() makes 1 part"),
+        (fields, "0.1", "x is '0.1' there, of which x.split(',', 4) makes 1 part"),
+        (read_words, StringIO(""), "print(x.read()) in front of that line tells what it splits"),
+        (split_tensor, X, ""),
+    ],
+)
+def test_a_text_that_is_taken_apart_is_told_as_it_is(
+    call: Callable[[Any], Any], value: Any, fix: str
+) -> None:
+    with pytest.raises(ValueError, match="values to unpack") as caught:
+        call(value)
+    assert fix_of(caught.value) == fix
+
+
+def size_of_terminal() -> Any:
+    _, width = os.popen("stty size 2>/dev/null < /dev/null").read().split()
+    return width
+
+
+def size_of_output() -> int:
+    with Path(os.devnull).open() as file:
+        return os.get_terminal_size(file.fileno()).columns
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed")
+def test_the_size_of_a_terminal_that_a_job_has_not_is_told_with_what_to_write() -> None:
+    with pytest.raises(ValueError, match="values to unpack") as unpacked:
+        size_of_terminal()
+    size = "shutil.get_terminal_size()"
+    says = "a job has no terminal: write"
+    assert fix_of(unpacked.value) == f"{says} width = {size}.columns, and import shutil"
+    with pytest.raises(OSError, match="ioctl") as refused:
+        size_of_output()
+    assert fix_of(refused.value) == f"{says} {size} for it, and import shutil"

@@ -34,6 +34,17 @@ def open_to_all(**more: Any) -> None:
         (lambda: NET.log("a", 1.0, progbar=True), "did you mean 'prog_bar'?"),
         (lambda: LINEAR(8, out_feature=3), "did you mean 'out_features' or 'in_features'?"),
         (lambda: TRAINER(max_epoch=3), "did you mean 'max_epochs' or 'min_epochs'?"),
+        (
+            lambda: TRAINER(max_epochs=3, gpus=[1], progress_bar_refresh_rate=0),
+            (
+                "gpus: leave it out, and submit the script with --gpus N;"
+                " progress_bar_refresh_rate: write enable_progress_bar=False"
+            ),
+        ),
+        (
+            lambda: TRAINER(distributed_backend="ddp"),
+            'distributed_backend: write strategy="ddp"',
+        ),
         (lambda: handed(rate=1, gamma=3), "it takes rate, steps"),
         (lambda: handed(rates=3), "did you mean 'rate'?"),
         (lambda: open_to_all(stepz=3), "did you mean 'steps'?"),

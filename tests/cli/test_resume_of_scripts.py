@@ -1,0 +1,77 @@
+"""`resume` of a script whose checkpoints are not known says that it takes its steps again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hpc_train.runs.events import EventKind
+from hpc_train.runs.layout import RunDir
+from tests.cli.conftest import tell
+from tests.cli.test_resume_notes import ended
+
+
+def submitted_script(hpc, folder: Path, *words: str) -> RunDir:
+    (folder / "main.py").write_text("import torch\nfor epoch in range(3):\n    print(epoch)\n")
+    said = hpc("submit", "main.py", *words, "--json")
+    assert said.code == 0, said
+    return RunDir(Path(json.loads(said.out)["run_dir"]))
+
+
+@pytest.mark.parametrize(
+    ("words", "steps", "told"),
+    [
+        ([], 62, "takes the 62 steps again unless it finds a checkpoint by itself: script.resume"),
+        ([], 1, "takes the step again unless it finds a checkpoint by itself: script.resume names"),
+        (["script.resume.when=a.pt"], 62, "script.resume names a.pt, and none of this run is the"),
+        ([], 0, ""),
+    ],
+)
+def test_it_is_told_before_the_job_begins_anew(
+    hpc, taken, tmp_path: Path, words: list[str], steps: int, told: str
+) -> None:
+    run = submitted_script(hpc, tmp_path, *words)
+    tell(run, 0, EventKind.ATTEMPT_STARTED, attempt=0, job_id="7")
+    tell(
+        run,
+        0.5,
+        EventKind.ATTEMPT_ENDED,
+        attempt=0,
+        outcome="cancelled",
+        last_step=steps,
+        saved_step=0,
+    )
+    ended(run)
+    said = hpc("resume", "main", "--dry-run")
+    assert said.code == 0, said
+    assert ("again unless" in said.err) == bool(told)
+    assert told in said.err
+
+
+@pytest.mark.parametrize("last", ["\n", ""])
+def test_edits_that_are_not_committed_and_were_there_are_no_change(
+    hpc, taken, tmp_path: Path, last: str
+) -> None:
+    def git(*words: str) -> None:
+        argv = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(tmp_path), *words]
+        subprocess.run(argv, check=True, capture_output=True)
+
+    helper = tmp_path / "pkg" / "util.py"
+    helper.parent.mkdir()
+    helper.write_text(f"def f():\n    return 1\n\n\ndef g():\n    return 2{last}")
+    (tmp_path / "main.py").write_text("import pkg.util\nimport torch\nprint(pkg.util.f())\n")
+    git("init", "-q")
+    git("add", "main.py", "pkg")
+    git("commit", "-qm", "1")
+    helper.write_text(helper.read_text().replace("return 1", "return 3"))
+    said = hpc("submit", "main.py", "--json")
+    assert said.code == 0, said
+    run = RunDir(Path(json.loads(said.out)["run_dir"]))
+    ended(run)
+    assert "the code is not" not in hpc("resume", run.run_id, "--dry-run").err
+    helper.write_text(helper.read_text().replace("return 3", "return 4"))
+    changed = "note: the code is not that of the first attempt: pkg/util.py\n"
+    assert changed in hpc("resume", run.run_id, "--dry-run").err

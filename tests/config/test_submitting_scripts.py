@@ -1,0 +1,86 @@
+"""A script that submits jobs by submitit is told to start what it starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hpc_train.cli.translate_command import command
+from hpc_train.config.inner_launchers import inner_launcher_notes
+from hpc_train.config.submitting_scripts import submits_jobs
+from tests.config.files import write
+from tests.plan.configs import config
+
+LAUNCHER = """\
+import argparse
+import train
+import submitit
+class Trainer:
+    def __call__(self):
+        import train
+        train.main()
+def main():
+    args = argparse.ArgumentParser().parse_args()
+    executor = submitit.AutoExecutor(folder="out")
+    executor.update_parameters(nodes=2)
+    job = executor.submit(Trainer())
+if __name__ == "__main__":
+    main()
+"""
+SAID = "submits a job by itself (submitit.AutoExecutor), and each rank would submit one"
+FIX = "submit train.py itself, with its arguments behind --"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path, "def main(): pass\nif __name__ == '__main__':\n    main()\n", "train.py")
+    write(tmp_path, "x = 1\n", "nets.py")
+    return tmp_path
+
+
+def told(folder: Path, text: str) -> tuple[int, str, str]:
+    return submits_jobs(write(folder, text, "go.py"))
+
+
+def test_it_is_told_with_what_it_starts(folder: Path) -> None:
+    assert told(folder, LAUNCHER) == (12, SAID, FIX)
+    assert told(folder, LAUNCHER.replace("import train", "import nets"))[2] == (
+        "submit the script that it starts itself, with its arguments behind --"
+    )
+    arrays = LAUNCHER.replace("submit(Trainer())", "map_array(print, [1])")
+    assert told(folder, arrays.replace("executor =", "ex =").replace("executor.", "ex."))[0] == 12
+
+
+@pytest.mark.parametrize("launcher", ["srun", "none"])
+def test_it_is_noted_at_submission(folder: Path, launcher: str) -> None:
+    write(folder, LAUNCHER, "go.py")
+    made = config()
+    script = replace(made.script, path="go.py", launcher=launcher)
+    (note,) = inner_launcher_notes(replace(made, script=script), folder)
+    assert note == f"go.py:12 {SAID}: {FIX}"
+
+
+def test_translate_tells_it_as_well(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    write(folder, LAUNCHER, "go.py")
+    said = CliRunner().invoke(command, ["python go.py --nodes 2"]).output
+    assert f"# go.py: line 12 {SAID}: {FIX}\n" in said
+    assert "submits" not in CliRunner().invoke(command, ["python other.py --nodes 2"]).output
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    main()", "    main() if 1 else 2"),
+        ("    job = executor", "    if args.submit:\n        job = executor"),
+        ("executor.submit(Trainer())", "submitit.JobEnvironment()"),
+        ("executor.submit(Trainer())", "pool.submit(Trainer())"),
+        ("import submitit\n", "import other as submitit\n"),
+        ("submitit.AutoExecutor", "ThreadPoolExecutor"),
+    ],
+)
+def test_what_may_train_itself_is_not(folder: Path, old: str, new: str) -> None:
+    assert told(folder, LAUNCHER.replace(old, new))[0] == 0
