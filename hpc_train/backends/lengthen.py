@@ -27,6 +27,25 @@ def length_changes(before: Plan, plan: Plan) -> dict[str, tuple[Any, Any]]:
     }
 
 
+def is_of_length(override: str) -> bool:
+    """Whether `key=value` is of when the training ends."""
+    section, _, name = override.partition("=")[0].strip().rpartition(".")
+    return section == "trainer" and name in LENGTH_KEYS
+
+
+def how_to_lengthen(run: RunDir, plan: Plan) -> str:
+    """The command for a complete run, with each end that it has reached."""
+    resume = f"to train longer: hpc-train resume {run.run_id}"
+    reached = read_object(run.final_metrics)
+    ends = {"max_epochs": reached.get("epoch"), "max_steps": reached.get("step")}
+    given = {it: plan.training.trainer.get(it) for it in ends}
+    ends = {it: at for it, at in ends.items() if at and given[it] == at}
+    if not ends:
+        return f"{resume} trainer.max_epochs=N (or max_steps)"
+    words = " ".join(f"trainer.{it}=N" for it in ends)
+    return f"{resume} {words}, with {' and '.join(f'N above {at}' for at in ends.values())}"
+
+
 def check_longer(run: RunDir, plan: Plan) -> None:
     """Refuse an end that a completed run has reached already.
 

@@ -26,6 +26,8 @@ from hpc_train.backends.kept_in_a_run import (
 from hpc_train.backends.lengthen import (
     LENGTH_KEYS,
     check_longer,
+    how_to_lengthen,
+    is_of_length,
     keep_finished,
     length_changes,
     refuse_end_behind,
@@ -249,15 +251,19 @@ def _next_plan(
     _check_here(loaded, run, placed, is_renewed=new_snapshot)
     decided = _decided(run, placed, loaded, cluster)
     again = dataclasses.replace(decided, before=before, code=code, notes=tuple(moves))
-    return _of_that_length(status, run, again)
+    return _of_that_length(status, run, again, overrides)
 
 
-def _of_that_length(status: RunStatus, run: RunDir, again: NextPlan) -> NextPlan:
+def _of_that_length(
+    status: RunStatus, run: RunDir, again: NextPlan, overrides: Sequence[str]
+) -> NextPlan:
     """The plan, where the training may be as long as it says."""
     before, completed = again.before, status.state is RunState.COMPLETED
     changes = length_changes(before, again.plan)
     refuse_length_of_an_evaluation(before, changes, status)
     if completed and not changes:
+        if before.verb == "fit" and any(map(is_of_length, overrides)):
+            check_longer(run, again.plan)  # the end that it had was typed once more
         raise _nothing_left(status, run, before)
     if completed:
         check_longer(run, again.plan)
@@ -322,7 +328,7 @@ def _nothing_left(status: RunStatus, run: RunDir, plan: Plan) -> HpcTrainError:
     if plan.verb not in ("fit", "bench"):
         what = f"{what_evaluates(plan, status)}; it is complete"
         return HpcTrainError(what, of_a_complete_evaluation(plan))
-    longer = f"to train longer: hpc-train resume {status.run} trainer.max_epochs=N (or max_steps)"
+    longer = how_to_lengthen(run, plan)
     if plan.script is not None:
         longer = "how long it trains is the script's: submit it again"
     elif not run.config.is_file():

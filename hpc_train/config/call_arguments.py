@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from hpc_train.config.flags import FLAGS
 from hpc_train.config.long_paths import told_as_typed
+from hpc_train.config.python_values import check_no_objects, without_path
 from hpc_train.config.words import class_of_object, did_you_mean
 from hpc_train.errors import ConfigError
 
@@ -130,6 +131,8 @@ def check_call(
     name = function.__qualname__
     if [*signature.parameters][:1] == ["loaded"] and (meant := _as_loaded(name, args)):
         raise ConfigError(f"{name} takes what load gives, and no overrides", meant)
+    if [*signature.parameters][:1] == ["loaded"]:
+        check_no_objects(name, args, kwargs)
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
@@ -179,7 +182,8 @@ def _refusal(
     given = {*by_place[: len(args) - own], *kwargs}
     if missing := [it for it in required if it not in given]:
         made = {**_MADE, **_MADE_THERE.get(name, {})}
-        hint = made.get(missing[0], f"write {name}({missing[0]}=...)")
+        handed = without_path(kwargs) if missing == ["path"] else ""
+        hint = handed or made.get(missing[0], f"write {name}({missing[0]}=...)")
         return ConfigError(f"{name} is called without {', '.join(missing)}", hint)
     if too_many:
         shown = [*by_place, *(f"{it}=..." for it in by_name if it not in by_place)]

@@ -13,10 +13,11 @@ from hpc_train.config.keys import SECTIONS, TYPES, is_text
 from hpc_train.config.meant_bases import base_elsewhere
 from hpc_train.config.number_keys import check_same_kind, meant_key
 from hpc_train.config.origins import Origins
+from hpc_train.config.python_values import no_override
 from hpc_train.config.read import Source, parse_value, read_file
 from hpc_train.config.script_file import is_script, script_source
 from hpc_train.config.specs import CLASS_PATH, TARGET
-from hpc_train.config.words import did_you_mean, shown
+from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
 COMMAND_LINE = "command line"
@@ -321,8 +322,7 @@ def split_override(
         around: What was typed in front of it and behind it.
     """
     if not hasattr(override, "partition"):  # of the Python API
-        what = f"{COMMAND_LINE}: {shown(override)} is no text"
-        raise ConfigError(what, f"write each override as {example!r}, and flags as nodes=2")
+        raise no_override(override, example)
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals:

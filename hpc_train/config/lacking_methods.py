@@ -10,18 +10,13 @@ from hpc_train.config.class_kind import Located, lacks_method, locate
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.logs_in_predict import INSTEAD, logs_in_predict
 from hpc_train.config.method_signatures import methods_of
+from hpc_train.config.misnamed_methods import CALLED, renamed
 from hpc_train.config.modules import bound_in
 from hpc_train.config.specs import read_object
 from hpc_train.config.sure_refusals import check_old_hooks
 from hpc_train.config.sure_steps import wrong_step
-from hpc_train.config.words import near_words
 from hpc_train.errors import ConfigError
 
-_CALLED = (
-    *("training_step", "configure_optimizers", "train_dataloader"),
-    *("val_dataloader", "test_dataloader", "predict_dataloader"),
-    *("validation_step", "test_step", "predict_step"),
-)
 _RATES = ("lr", "learning_rate")
 
 
@@ -34,14 +29,10 @@ def how_to_write(method: str, found: Located | None = None) -> str:
         return "write def training_step(self, batch, batch_idx): ..., which returns the loss"
     if method.endswith("_step"):
         return f"write def {method}(self, batch, batch_idx): ..."
+    if of_helper := _by_helper(found):
+        return f"write def {method}(self): return {of_helper}"
     shuffle = ", shuffle=True" if method == "train_dataloader" else ""
     return f"write def {method}(self): return DataLoader(DATASET, self.batch_size{shuffle})"
-
-
-def renamed(method: str, found: Located | None) -> str:
-    """What to do where a class has the method that is wanted, under a name that nobody calls."""
-    near = near_words(method, sorted(own_names(found) - set(_CALLED)))
-    return f"rename {near[0]} to {method}" if near else ""
 
 
 def own_names(found: Located | None) -> set[str]:
@@ -68,7 +59,7 @@ def check_evaluated(
         if all(lacks_method(class_path, name, path) for name in names):
             found = locate(class_path, path)
             lacking.append(f"{class_path} has no {names[0]}")
-            hints.append(renamed(names[0], found) or how_to_write(names[0]))
+            hints.append(renamed(names[0], found) or how_to_write(names[0], found))
             continue
         for name in (it for it in names if key == "model" and it.endswith("_step")):
             said, hint = wrong_step(class_path, name, path)
@@ -107,3 +98,18 @@ def _rate_of(found: Located | None) -> str:
         if name in taken and "save_hyperparameters()" in text:
             return f"self.hparams.{name}"
     return "1e-3"
+
+
+def _by_helper(found: Located | None) -> str:
+    """`self._loader(...)`, where the other loaders of a class are no more than a call of it."""
+    definition = found.definition if found else None
+    methods = methods_of(definition) if isinstance(definition, ast.ClassDef) else {}
+    for name in ("val_dataloader", "test_dataloader", "train_dataloader"):
+        last = methods[name].body[-1] if name in methods else None
+        call = last.value if isinstance(last, ast.Return) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        if isinstance(call.func.value, ast.Name) and call.func.attr in {*methods} - {*CALLED}:
+            given = "..." if call.args or call.keywords else ""
+            return f"{ast.unparse(call.func)}({given}), as {name} (line {call.lineno}) does"
+    return ""

@@ -16,7 +16,6 @@ from hpc_train.config import values as checks
 from hpc_train.config.accelerate_config import check_accelerate_config
 from hpc_train.config.assets import config_dir
 from hpc_train.config.beside_script import check_beside, hint_beside, notes_on_taken
-from hpc_train.config.call_arguments import SAID_OF_SUBMIT, class_as_text
 from hpc_train.config.compose import (
     COMMAND_LINE,
     Composed,
@@ -27,15 +26,15 @@ from hpc_train.config.compose import (
 from hpc_train.config.containers import check_containers
 from hpc_train.config.flags import FLAGS, Flag
 from hpc_train.config.gathered import gather, tell_together
-from hpc_train.config.gpu_counts import gpus_of_gres
 from hpc_train.config.hydra_config import check_bare_objects, check_hydra
 from hpc_train.config.interpolations import check_interpolations
 from hpc_train.config.key_checks import check_keys
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
 from hpc_train.config.lightning_cli import check_lightning_cli, leave_out_unchosen
+from hpc_train.config.load_keywords import no_option
 from hpc_train.config.logger_forms import write_out_loggers
 from hpc_train.config.origins import Origins
-from hpc_train.config.other_words import SAID_OF_KEYS, SWITCHES
+from hpc_train.config.python_values import in_a_file
 from hpc_train.config.resume_arguments import check_resume
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args, is_script
@@ -46,24 +45,14 @@ from hpc_train.config.submission_words import submission_words
 from hpc_train.config.swept_values import swept_values
 from hpc_train.config.typed_words import check_whole_path
 from hpc_train.config.unknown_key import key_of_word
-from hpc_train.config.words import class_of_object, did_you_mean, shown
+from hpc_train.config.words import class_of_object, shown
 from hpc_train.errors import ConfigError, Hinted
 
-# What belongs to another function of the Python interface.
-_SAID_OF_ARGUMENTS = {
-    "cluster": "write hpc_train.submit(loaded, cluster='local')",
-    "after": "write hpc_train.submit(loaded, after=run)",
-    "array": "write hpc_train.load(PATH, sweep=['seed=1,2']), and submit_sweep(loaded)",
-    "gres": "write gpus=N, GPUs a node, and 'slurm.gpu_type=TYPE' where the type counts",
-    "devices": "write gpus=N, GPUs a node",
-}
 # What is done with a loaded config, by the name that is tried on it.
 _FUNCTIONS = {
     **{name: name for name in ("submit", "render", "run_here", "test_only", "submit_sweep")},
     **dict.fromkeys(("run", "train", "fit", "start"), "run_here"),
 }
-_SLIP = 0.85  # of a name of a flag, and above
-_OF_LOAD = ("arguments", "sweep")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +145,7 @@ def load(
 def _merge_flags(composed: Composed, flags: Mapping[str, object], *, script: bool) -> None:
     for name, value in flags.items():
         if name not in FLAGS:
-            raise _no_option(name, value, script=script)
+            raise no_option(name, flags, script=script)
         if value is not None:
             _check_once(composed, FLAGS[name], value)
             composed.merge(nested(FLAGS[name].key.split("."), value), {}, FLAGS[name].option)
@@ -202,49 +191,11 @@ def _leaves(values: object, prefix: str) -> Iterator[str]:
             yield f"{prefix}{name}"
 
 
-def _no_option(name: str, value: object, *, script: bool) -> ConfigError:
-    """The refusal of a keyword of the Python interface: keys of the config are texts."""
-    if dotted := class_of_object(value):
-        return ConfigError(f"{name} is {shown(value)}, and no text", class_as_text(name, dotted))
-    if isinstance(value, (list, tuple, dict)) and name in ("overrides", "override", "args", "keys"):
-        hint = "write each as a text: hpc_train.load(PATH, 'seed=3', 'trainer.max_epochs=5')"
-        return ConfigError(f"{name} is no option of hpc-train", hint)
-    said = SAID_OF_KEYS.get(name) or _gpus_in_python(name, value) or _SAID_OF_ARGUMENTS.get(name)
-    if name in SWITCHES:
-        said = f"write it as a text: hpc_train.load(PATH, '{SWITCHES[name]}')"
-    key = key_of_word(name, script=script) if not said else ""
-    text = f"write it as a text: hpc_train.load(PATH, '{key}={value}')"
-    known = f"known: {', '.join(FLAGS)}; keys of the config are texts: 'model.init_args.{name}=...'"
-    options = (*FLAGS, *_OF_LOAD)
-    slip = did_you_mean(name, options, cutoff=_SLIP)
-    hint = slip or (text if key else said or did_you_mean(name, options))
-    return ConfigError(f"{name} is no option of hpc-train", hint or known)
-
-
-def said_of_option(name: str, value: object) -> str:
-    """What an option of the command that is no key of the config is in Python; empty elsewhere.
-
-    Args:
-        name: The option's, without dashes.
-        value: What was written for it.
-    """
-    said = _gpus_in_python(name, value) or _SAID_OF_ARGUMENTS.get(name)
-    return said or SAID_OF_SUBMIT.get(name, "")
-
-
-def _gpus_in_python(name: str, value: object) -> str:
-    """The number of GPUs, and their type, that were asked for by another name; else empty."""
-    count, kind, others = gpus_of_gres(value) if name == "gres" else ("", "", "")
-    if name == "devices" and str(value).isdecimal():
-        count = str(value)
-    asked = f"write gpus={count}" + (f", 'slurm.gpu_type={kind}'" if kind else "")
-    return asked if count and not others else ""
-
-
 def _check_call(path: object, arguments: object, sweep: object) -> None:
     """Refuse what only the Python interface can be given."""
     if not isinstance(path, (str, os.PathLike)):
-        hint = "write the values into a YAML file, and hpc_train.load('cfg.yaml', 'seed=3')"
+        written = in_a_file([path]) or "write the values into a YAML file"
+        hint = f"{written}, and hpc_train.load('cfg.yaml', 'seed=3')"
         raise ConfigError(f"a config is a file, and {shown(path)} is none", hint)
     for name, given in (("arguments", arguments), ("sweep", sweep)):
         if isinstance(given, (str, Mapping)):

@@ -123,7 +123,7 @@ def in_python(word: str, behind: Sequence[str]) -> str:
         value = found[2] or next(iter(behind), "...")
         is_plain = value == "..." or (FLAGS[name].type is int and value.isdecimal())
         return f"write hpc_train.load(PATH, {name}={value if is_plain else repr(value)})"
-    from hpc_train.config.load import said_of_option
+    from hpc_train.config.load_keywords import said_of_option
 
     return said_of_option(name, found[2] or next(iter(behind), "")) or (
         f"options of the command are arguments in Python, such as nodes=2; those of a script:"

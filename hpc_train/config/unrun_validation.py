@@ -9,15 +9,13 @@ from typing import Any
 
 from hpc_train.config.class_kind import lacks_method, locate, method_of, place_of
 from hpc_train.config.load import LoadedConfig
-from hpc_train.config.modules import bound_in
+from hpc_train.config.misnamed_methods import renamed
 from hpc_train.config.monitor_notes import MADE_OF, logged_places
 from hpc_train.config.silent_callbacks import lightnings_callback
 from hpc_train.config.specs import INIT_ARGS, is_object, read_object
-from hpc_train.config.words import near_words
 
 _WAITING = ("EarlyStopping", "ModelCheckpoint")
 _OF_VALIDATION = ("validation_", "on_validation_")
-_OTHER_LOADERS = {"train_dataloader", "test_dataloader", "predict_dataloader"}
 # With these a fit has other batches than those that limit_val_batches names.
 _OVERRULES = ("fast_dev_run", "overfit_batches")
 # Where these are written, EarlyStopping may never look, and end nothing.
@@ -84,8 +82,6 @@ def _no_validation(loaded: LoadedConfig, model_path: str, path: Sequence[str]) -
         return "", ""
     if not lacks_method(class_path, "val_dataloader", path):
         return "", ""
-    own = sorted(bound_in(found.definition) - _OTHER_LOADERS)
-    near = near_words("val_dataloader", own, cutoff=0.8)
     fix = f"write def val_dataloader(self) in {class_path}"
     place = place_of(found, found.definition.lineno, path)
     said = f"{class_path} ({place}) has no val_dataloader"
@@ -93,7 +89,7 @@ def _no_validation(loaded: LoadedConfig, model_path: str, path: Sequence[str]) -
         there = place_of(of_model[0], of_model[1].lineno, path)
         said += f", and beside a DataModule that of {model_path} ({there}) is not asked"
         return said, f"move val_dataloader into {class_path}"
-    return said, f"rename {near[0]} to val_dataloader" if near else fix
+    return said, renamed("val_dataloader", found, cutoff=0.8) or fix
 
 
 def _of_validation(definition: ast.ClassDef) -> dict[str, tuple[str, int]]:

@@ -26,13 +26,13 @@ from hpc_train.config.lacking_methods import (
     check_evaluated,
     how_to_write,
     own_names,
-    renamed,
 )
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.logger_checks import check_logger
 from hpc_train.config.made_folders import check_made_folders
 from hpc_train.config.meant_sweep import several_values
 from hpc_train.config.method_signatures import returns_nothing
+from hpc_train.config.misnamed_methods import renamed
 from hpc_train.config.modules import find_module, submodules
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_modules import check_hidden

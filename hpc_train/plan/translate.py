@@ -82,6 +82,7 @@ def translate(
         shell.settle()
     made.settle_shape()
     made.settle_array()
+    made.settle_others()
     return made
 
 
@@ -297,9 +298,7 @@ class _CommandReader:
             self.made.refuse("the script", "is not named: give the whole command")
             return
         if self.made.script:
-            own = f"hpc-train submit {words[0]}{' -- ' * (len(words) > 1)}{shlex.join(words[1:])}"
-            first = f"{self.made.script[0]} is taken: a run is one of them; this one is {own}"
-            self.made.refuse(shlex.join(words), f"is a second script, and {first}")
+            self.made.others.append(words)
             return
         for at, typed in enumerate(words):
             words[at] = word = self.made.folders.filled_in(typed)

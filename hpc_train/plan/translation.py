@@ -29,6 +29,7 @@ class Translation:
     sourced: dict[str, str | None] = field(default_factory=dict)  # file -> where it was sourced
     array: TaskArray = field(default_factory=TaskArray)
     cpus_of_task: tuple[str, int] | None = None  # the word and the number of --cpus-per-task
+    others: list[list[str]] = field(default_factory=list)  # scripts behind the first
     # Names of the script's own variables whose values the shell alone can tell -> their lines.
     computed: dict[str, str] = field(default_factory=dict)
 
@@ -98,6 +99,27 @@ class Translation:
         elif self.array.word:
             self.say(self.array.word, " ".join(self.array.options))
             self.devices = ""  # of one machine; a sweep's jobs have those that Slurm gives
+
+    def settle_others(self) -> None:
+        """Say of each script behind the first how it is submitted, with the same config."""
+        for words in self.others:
+            again = "the same script" if words[0] == self.script[0] else "a second script"
+            taken = f"is {again}, and {self.script[0]} is taken: a run is one of them"
+            after = "; with --after RUN it begins once the first one's run is complete"
+            own = f"this one is {shlex.join(self._line_of(words))}"
+            self.refuse(shlex.join(words), f"{taken}; {own}{after}")
+
+    def _line_of(self, script: list[str]) -> list[str]:
+        """The words that submit another script than the first; those behind -- are its own."""
+        words = ["hpc-train", "submit", *self.shape_options()]
+        arguments = ["--", *script[1:]] if script[1:] else []
+        if not self.config.keys() - _SHAPE.keys():
+            return [*words, script[0], *arguments]
+        words += [self._config_from_there(), f"script.path={script[0]}"]
+        if "name" in self.config:  # which the first one's run has
+            words.append(f"name={posixpath.splitext(posixpath.basename(script[0]))[0]}")
+        is_bare = not arguments and len(self.script) > 1  # else it would get the first one's
+        return [*words, *(["script.args=[]"] if is_bare else []), *arguments]
 
     def settle_shape(self) -> None:
         """Nodes and GPUs a node, from what was counted: the ranks before what was asked for."""

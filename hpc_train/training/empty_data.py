@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sized
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.secrets import looks_secret
+from hpc_train.errors import ConfigError
 from hpc_train.training.frame_text import is_users, shown_class, shown_file
 from hpc_train.training.unset_attributes import value_of_attribute
 from hpc_train.training.users_method import lines_of, parsed
@@ -24,18 +26,50 @@ _OF_A_PATH = ("iterdir", "glob", "rglob", "walk")
 _JOINS = ("Path", "PurePath", "pathlib.Path", "str", "os.path.join", "join", "os.path.expanduser")
 _LONGEST = 100  # characters of the line that fills it
 _SIZED_BY = ("builtins", "torch", "numpy", "pandas")
+_MOST_KEYS = 4
 _MOST_ENTRIES = 10_000  # of a folder
 
 
-def empty_data(error: BaseException) -> str:
-    """Of torch's "num_samples=0": see `why_empty`."""
+class EmptySetError(ConfigError):
+    """The set that is to be trained with has no sample."""
+
+    def __init__(self, dataset: Any) -> None:
+        why = why_empty(dataset) or "look at what your dataset reads, and where"
+        super().__init__("the train set is empty", why)
+
+    def of_keys(self, texts: Mapping[str, str]) -> ConfigError:
+        """The same with the keys of the config that may be wrong; see `empty_data`."""
+        return ConfigError(self.message, _with_keys(self.hint or "", texts))
+
+
+def empty_data(error: BaseException, texts: Mapping[str, str] | None = None) -> str:
+    """Of torch's "num_samples=0": see `why_empty`.
+
+    Args:
+        texts: Those among the arguments of the data, by key.
+    """
     if not isinstance(error, ValueError) or _NO_SAMPLES not in str(error):
         return ""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         names = frame.f_locals
         if frame.f_globals.get("__name__") == _SAMPLER and "data_source" in names:
-            return why_empty(names["data_source"])
+            return _with_keys(why_empty(names["data_source"]), texts or {})
     return ""
+
+
+def _with_keys(why: str, texts: Mapping[str, str]) -> str:
+    """The reason, and what the config gives its data: first what the reason has by its name."""
+    known = {
+        key: text
+        for key, text in texts.items()
+        if key.startswith("data.") and text and len(text) <= _LONGEST and not looks_secret(key)
+    }
+    named = [key for key in known if re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", why)]
+    keys = [*dict.fromkeys([*named, *known])]
+    if len(keys) > _MOST_KEYS:
+        keys = named[:_MOST_KEYS]
+    look = f"look at {' and '.join(f'{it} ({known[it]})' for it in keys)}" if keys else ""
+    return "; ".join(filter(None, (why, look)))
 
 
 def why_empty(dataset: Any) -> str:

@@ -152,7 +152,7 @@ def fix_of(
     fixes += [_of_hparams(error)]
     fixes += [FIX] if unfit_checkpoint(error) else []
     fixes += [fix_of_text(error), loaded_checkpoint(error) or loaded_state(error)]
-    fixes += [empty_data(error)]
+    fixes += [empty_data(error, texts)]
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     whole = whole_predicted(error).fix or whole_given(error).fix
     fixes += [unread_file(error) or of_frame(error) or whole or of_batch(error)]

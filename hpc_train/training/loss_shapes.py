@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+from types import FrameType
 from typing import Any
 
 from hpc_train.training.frame_text import shown_file
@@ -52,20 +53,30 @@ def _of_loss(error: BaseException) -> tuple[str, str]:
     Returns:
         What to write where a dimension of 1 is too many, else empty; and the shapes alone.
     """
-    if not isinstance(error, RuntimeError) or not _UNFIT.match(str(error)):
+    users, shapes = failing_line(error), shapes_of_loss(error)
+    if not users or not shapes:
         return "", ""
-    frames = frames_of(error)
-    users = failing_line(error)
-    of_torch = [it for it in frames if it.f_globals.get("__name__") == "torch.nn.functional"]
-    if not of_torch or not users or not of_torch[-1].f_code.co_name.endswith("_loss"):
-        return "", ""
-    held = of_torch[-1].f_locals
-    has, wants = (shape_of(held.get(name)) for name in ("input", "target"))
-    if has is None or wants is None:
-        return "", ""
+    (has, wants), function = shapes, _losses(error)[-1].f_code.co_name
     said = f"the input has the shape {list(has)} and the target {list(wants)}"
-    fix = squeeze(Given(of_torch[-1].f_code.co_name, has, wants), *users)
+    fix = squeeze(Given(function, has, wants), *users)
     return f"{said}: {fix}" if fix else "", said
+
+
+def shapes_of_loss(error: BaseException) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Of the input and of the target that a loss of torch's could not broadcast."""
+    is_unfit = isinstance(error, RuntimeError) and _UNFIT.match(str(error))
+    for frame in _losses(error) if is_unfit else ():
+        has, wants = (shape_of(frame.f_locals.get(name)) for name in ("input", "target"))
+        return None if has is None or wants is None else (has, wants)
+    return None
+
+
+def _losses(error: BaseException) -> list[FrameType]:
+    """The frame of torch's function that was called last, where that is a loss."""
+    of_torch = [
+        it for it in frames_of(error) if it.f_globals.get("__name__") == "torch.nn.functional"
+    ]
+    return [it for it in of_torch[-1:] if it.f_code.co_name.endswith("_loss")]
 
 
 def _of_labels(error: BaseException, has: tuple[int, ...], wants: tuple[int, ...]) -> str:

@@ -23,6 +23,7 @@ from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.changed_in_place import changed_in_place
 from hpc_train.training.collate_errors import wrong_collate
 from hpc_train.training.dead_worker import dead_worker, is_killed, unhear_workers, workers_unheard
+from hpc_train.training.empty_data import EmptySetError
 from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.frame_text import EXAMPLES, INSTALLED, PACKAGE, is_users
 from hpc_train.training.heartbeat import HeartbeatThread
@@ -154,8 +155,9 @@ def failure_of(
     if isinstance(error, CaughtError):
         return replace(error.told, code=code, kind=kind, error=error.message)
     ours = error if isinstance(error, HpcTrainError) else None
+    ours = error.of_keys(texts or {}) if isinstance(error, EmptySetError) else ours
     fix = ours.hint if ours else fix_of(error, batch, texts)
-    said = str(error) if ours else said_by(error)
+    said = str(ours) if ours else said_by(error)
     return RankFailure(
         code=code,
         kind=kind,

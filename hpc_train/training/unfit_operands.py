@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType, TracebackType
 from typing import Any
 
 from hpc_train.training.frame_text import is_users, nodes_at, nodes_of
 from hpc_train.training.frame_values import shape_of, value_of
 from hpc_train.training.layers import as_written, shown_layer
+from hpc_train.training.loss_shapes import shapes_of_loss
+from hpc_train.training.time_steps import last_time_step
 
 # torch's aten/src/ATen/ExpandUtils.cpp: a is the first of the two.
 _UNFIT = re.compile(
@@ -50,10 +52,21 @@ def unfit_operands(error: BaseException) -> str:
     if len(fit) != 1:
         return ""
     (operation, _, _), both = fit[0]
+    both = _as_given(both, operation, error)
     said = _told(both, dimension)
-    return (
-        f"{said}{_of_layer(operation, both, dimension, at) or _of_labels(operation, both, frame)}"
-    )
+    write = _of_layer(operation, both, dimension, at) or _of_labels(operation, both, frame)
+    return f"{said}{write or _of_time_steps(both, at)}"
+
+
+def _as_given(
+    both: tuple[_Operand, _Operand], operation: ast.AST, error: BaseException
+) -> tuple[_Operand, _Operand]:
+    """The two, with the shapes that a loss of torch's was given where only one is known."""
+    given = shapes_of_loss(error) if isinstance(operation, ast.Call) else None
+    if not given or any(it.shape not in (None, has) for it, has in zip(both, given, strict=True)):
+        return both
+    left, right = (replace(it, shape=has) for it, has in zip(both, given, strict=True))
+    return left, right
 
 
 def _users_last(error: BaseException) -> TracebackType | None:
@@ -152,8 +165,23 @@ def _of_layer(
     return ""
 
 
+def _of_time_steps(both: Sequence[_Operand], at: TracebackType) -> str:
+    """What to write where one of them is of all time steps, and the other of one."""
+    for of, other in (both, both[::-1]):
+        call = _call_of(of.node, at.tb_frame, at.tb_lineno)
+        if said := last_time_step(call, at.tb_frame, of.shape or (), other.shape or ()):
+            return said
+    return ""
+
+
 def _made_by(node: ast.expr, frame: FrameType, line: int) -> Any:
     """`self.layers` of `self.layers(x)`, also of a name that was given its value above."""
+    call = _call_of(node, frame, line)
+    return value_of(call.func, frame) if isinstance(call, ast.Call) else None
+
+
+def _call_of(node: ast.expr, frame: FrameType, line: int) -> ast.expr | None:
+    """The expression, or the one that a name was given once above."""
     if isinstance(node, ast.Name):
         above = [it for it in nodes_of(frame) if 0 < getattr(it, "lineno", 0) < line]
         stored = [it for it in above if isinstance(it, ast.Name) and it.id == node.id]
@@ -162,7 +190,7 @@ def _made_by(node: ast.expr, frame: FrameType, line: int) -> Any:
         if len(given) != 1:
             return None
         node = given[0]
-    return value_of(node.func, frame) if isinstance(node, ast.Call) else None
+    return node
 
 
 def _last_linear(layer: Any) -> Any:

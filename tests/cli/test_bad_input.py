@@ -172,7 +172,7 @@ def test_what_the_trainer_and_the_file_system_take_is_taken(hpc, line: str) -> N
 def test_an_argument_of_load_that_there_is_not_is_an_error_of_the_config() -> None:
     with pytest.raises(ConfigError) as caught:
         load(DIGITS, nodez=3)
-    assert caught.value.message == "nodez is no option of hpc-train"
+    assert caught.value.message == "nodez is no argument of load"
     assert caught.value.hint == "did you mean 'nodes'?"
 
 

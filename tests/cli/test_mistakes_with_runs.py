@@ -301,7 +301,7 @@ def test_a_sweep_of_a_file_is_left_out_as_it_is_said(hpc, project: Path) -> None
 def test_a_keyword_of_python_for_a_key_is_told_as_a_text(
     project: Path, name: str, value: object, fix: str
 ) -> None:
-    with pytest.raises(ConfigError, match=f"{name} is no option of hpc-train") as caught:
+    with pytest.raises(ConfigError, match=f"{name} is no argument of load") as caught:
         hpc_train.load("cfg.yaml", **{name: value})  # type: ignore[arg-type]
     assert fix in caught.value.hint
 

@@ -279,6 +279,22 @@ def test_what_does_not_make_a_complete_run_longer_is_refused(
     assert contents(complete) == before
 
 
+def test_the_end_that_a_complete_run_had_is_told_as_one_that_it_has_reached(
+    hpc, complete: RunDir
+) -> None:
+    plan = json.loads(complete.plan.read_text())
+    plan["training"]["trainer"]["max_epochs"] = 2
+    complete.plan.write_text(json.dumps(plan))
+    longer = f"to train longer: hpc-train resume {complete.run_id} trainer.max_epochs=N, with N"
+    assert f"{longer} above 2\n" in hpc("resume", "x").err
+    said = hpc("resume", "x", "trainer.max_epochs=2")
+    assert said.code == 3
+    assert "the run is complete, at epoch 2, and trainer.max_epochs is 2\n" in said.err
+    assert "fix: write trainer.max_epochs=4, or another larger number" in said.err
+    again = hpc("resume", "x", "trainer.max_epochs=4")
+    assert (again.code, again.err) == (0, "")
+
+
 def test_a_complete_run_that_slurm_refuses_stays_complete(hpc, taken, complete: RunDir) -> None:
     taken.has("sbatch", "echo sbatch: error: Invalid qos specification >&2; exit 1")
     assert hpc("resume", "x", "trainer.max_epochs=4").code == 4

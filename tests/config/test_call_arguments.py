@@ -83,7 +83,7 @@ FUNCTIONS: Any = hpc_train
         ),
         (
             lambda: FUNCTIONS.load("cfg.yaml", argumnets=["--lr"]),
-            "argumnets is no option of hpc-train",
+            "argumnets is no argument of load",
             "did you mean 'arguments'?",
         ),
         (
@@ -164,7 +164,7 @@ class Module:
         ),
         (
             lambda: FUNCTIONS.load("cfg.yaml", Module()),
-            f"command line: an object of {__name__}.Module is no text",
+            f"an object of {__name__}.Module is no text",
             "write each override as 'trainer.max_epochs=3'",
         ),
         (

@@ -27,6 +27,17 @@ class Data(LightningDataModule):
     def train_dataloader(self): return []
 """
 VALIDATES = "    def validation_step(self, batch, batch_idx): ...\n"
+HELPER = """\
+    def _loader(self, n): return [n]
+    def val_dataloader(self):
+        return self._loader(64)
+"""
+SHARED = """\
+    def step(self, batch): return self.layer(batch)
+    def validation_step(self, batch, batch_idx): return self.step(batch)
+    def on_test_start(self): ...
+    def test_size(self): return 3
+"""
 LOADS = "    def val_dataloader(self): return []\n"
 
 
@@ -81,6 +92,37 @@ def test_a_missing_optimizer_is_told_with_the_lines_to_write(
             "nets.Net has no validation_step, which validate calls",
             "rename val_step to validation_step",
         ),
+        (  # what the other loaders call is no loader by another name
+            "test",
+            "    def test_step(self, batch, batch_idx): ...\n",
+            HELPER,
+            "nets.Data has no test_dataloader, which test calls",
+            (
+                "write def test_dataloader(self): return self._loader(...), as val_dataloader"
+                " (line {line}) does"
+            ),
+        ),
+        (  # nor is what takes an argument
+            "test",
+            "    def test_step(self, batch, batch_idx): ...\n",
+            "    def a_dataloader(self, n): return []\n",
+            "nets.Data has no test_dataloader, which test calls",
+            "write def test_dataloader(self): return DataLoader(DATASET, self.batch_size)",
+        ),
+        (
+            "test",
+            "    def test_step(self, batch, batch_idx): ...\n",
+            "    def tests_dataloader(self, n=3): return []\n",
+            "nets.Data has no test_dataloader, which test calls",
+            "rename tests_dataloader to test_dataloader",
+        ),
+        (  # of a step, the one that all of them share, and a hook
+            "test",
+            SHARED,
+            "    def test_dataloader(self): return []\n",
+            "nets.Net has no test_step, which test calls",
+            "write def test_step(self, batch, batch_idx): ...",
+        ),
     ],
 )
 def test_what_an_evaluation_lacks_is_told_together(
@@ -89,4 +131,6 @@ def test_what_an_evaluation_lacks_is_told_together(
     file = project(tmp_path, NET % "self.lr = lr" + net, DATA + data)
     with pytest.raises(ConfigError) as caught:
         check_evaluated(load(file), NEEDED[verb], verb, [str(tmp_path), *sys.path])  # type: ignore[index]
-    assert (caught.value.message, caught.value.hint) == (message, hint)
+    text = (tmp_path / "nets.py").read_text().splitlines()
+    line = max((at for at, it in enumerate(text, 1) if "return self._loader(" in it), default=0)
+    assert (caught.value.message, caught.value.hint) == (message, hint.format(line=line))

@@ -186,7 +186,7 @@ def test_a_flag_that_cannot_be_meant_is_named(tmp_path: Path) -> None:
 def test_a_flag_that_there_is_not_is_named_with_the_nearest(tmp_path: Path) -> None:
     error = refused(tmp_path, "", flags={"node": 3})
     assert (error.message, error.hint) == (
-        "node is no option of hpc-train",
+        "node is no argument of load",
         "did you mean 'nodes'?",
     )
 

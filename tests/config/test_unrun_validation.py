@@ -71,6 +71,19 @@ def test_a_loader_of_another_name_is_to_be_renamed(
     assert refused.endswith("-> rename valid_dataloader to val_dataloader, or monitor: train_loss")
 
 
+def test_a_helper_that_the_other_loaders_call_is_not_to_be_renamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nets = (NETS + DATA).replace(
+        "def train_dataloader(self): return ",
+        "def _dataloader(self): return []\n"
+        "    def train_dataloader(self): return self._dataloader() or ",
+    )
+    assert "_dataloader() or" in nets
+    refused, _ = told(tmp_path, monkeypatch, nets)
+    assert "-> write def val_dataloader(self) in nets.Data" in refused
+
+
 @pytest.mark.parametrize("zero", ["0", "0.0"])
 def test_a_limit_of_no_batches_is_told_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zero: str

@@ -36,9 +36,42 @@ def test_any_other_is_the_shells(line: str) -> None:
     assert [why for _, why in refused] == ["is the shell's: write what it does into env.setup"]
 
 
+AFTER = "; with --after RUN it begins once the first one's run is complete"
+
+
 def test_a_second_script_is_told_as_a_command_of_its_own() -> None:
     ((words, why),) = made("python prepare.py --out d\npython a.py --data d").refused
     assert words == "a.py --data d"
-    own = "this one is hpc-train submit a.py -- --data d"
+    own = f"this one is hpc-train submit a.py -- --data d{AFTER}"
     assert why == f"is a second script, and prepare.py is taken: a run is one of them; {own}"
-    assert made("python a.py\npython eval.py").refused[0][1].endswith("hpc-train submit eval.py")
+    last = made("python a.py\npython eval.py").refused[0][1]
+    assert last.endswith(f"this one is hpc-train submit eval.py{AFTER}")
+
+
+HEAD = "#SBATCH --gres=gpu:2 --time=02:00:00 -J both\nmodule load cuda\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said", "own"),
+    [
+        ("a.py --n 3", "b.py --m 4", "a second script", "script.path=b.py name=b -- --m 4"),
+        ("a.py --n 3", "sub/b.py", "a second script", "script.path=sub/b.py name=b 'script.args"),
+        ("a.py", "b.py", "a second script", "script.path=b.py name=b;"),
+        ("a.py --n 3", "a.py --n 4", "the same script", "script.path=a.py name=a -- --n 4"),
+    ],
+)
+def test_a_second_script_has_what_the_job_asks_for_as_well(
+    first: str, second: str, said: str, own: str
+) -> None:
+    """It was told without GPUs, time and modules."""
+    ((words, why),) = made(f"{HEAD}srun python {first}\nsrun python {second}").refused
+    assert words == second
+    assert why.startswith(f"is {said}, and a.py is taken: a run is one of them; this one is hpc-")
+    assert f"hpc-train submit --gpus 2 config.yaml {own}" in why
+
+
+def test_each_of_three_scripts_is_told() -> None:
+    refused = made("torchrun --nproc_per_node=2 a.py\npython b.py\npython c.py -x").refused
+    assert [words for words, _ in refused] == ["b.py", "c.py -x"]
+    assert "hpc-train submit --gpus 2 b.py;" in refused[0][1]
+    assert "hpc-train submit --gpus 2 c.py -- -x;" in refused[1][1]

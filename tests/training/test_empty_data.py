@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
-from hpc_train.training.empty_data import why_empty
+from hpc_train.training.empty_data import EmptySetError, why_empty
 from hpc_train.training.rank_failure import failure_of
 
 
@@ -176,3 +176,32 @@ def test_a_length_that_is_worked_out_is_told_with_its_numbers(series: Any) -> No
 def test_a_length_without_such_numbers_is_not_told() -> None:
     assert why_empty(Steps([0.0], 3)) == ""
     assert why_empty(Fixed()) == ""
+
+
+GIVEN = {
+    "model.init_args.root": "models",
+    "data.init_args.csv": "a.csv",
+    "data.init_args.kind": "jpg",
+    "data.init_args.hub_token": "abc",
+    "data.init_args.empty": "",
+}
+
+
+def test_the_keys_of_what_the_data_are_given_are_named_first_those_of_the_line() -> None:
+    look = "; look at data.init_args.kind (jpg) and data.init_args.csv (a.csv)"
+    with pytest.raises(ValueError, match="num_samples=0") as caught:
+        DataLoader(Files(), shuffle=True)
+    assert failure_of(caught.value, texts=GIVEN).fix.endswith(f"self.found(kind)){look}")
+    failed = failure_of(EmptySetError(Files()), texts=GIVEN)
+    assert failed.error.startswith(f"the train set is empty ({NAME}.Files has no sample: ")
+    assert failed.error.endswith(f"self.found(kind)){look})")
+    fixed = failure_of(EmptySetError(Fixed()), texts=GIVEN)
+    assert "(look at what your dataset reads, and where; look at data.init_args.csv" in fixed.error
+
+
+def test_of_many_texts_those_of_the_line_alone_are_named() -> None:
+    many = {f"data.init_args.a{number}": "x" for number in range(9)}
+    told = failure_of(EmptySetError(Files()), texts={**many, **GIVEN}).error
+    assert told.endswith("; look at data.init_args.kind (jpg))")
+    assert "look at data" not in failure_of(EmptySetError(Files()), texts=many).error
+    assert "look at data" not in failure_of(EmptySetError(Files())).error

@@ -94,8 +94,8 @@ HAS = "has 4 at dimension 1, and x, [32, 16], has 16"
         (
             "loss_of",
             (
-                "self.head(x) has 3 at dimension 1, and OUT, [32, 4], has 4: write nn.Linear(16, 4)"
-                f" for {HEAD}"
+                "self.head(x) is [32, 3] and OUT is [32, 4], dimension 1 differs: write"
+                f" nn.Linear(16, 4) for {HEAD}"
             ),
         ),
         ("in_place", f"self.layers(x) {HAS}: write nn."),

@@ -56,7 +56,7 @@ class LightningAdapter(pl.Callback):
         self._models: ModelFiles | None = None  # a script's stay where it has them
         self._loaded = state.start
         self._evaluated = 0
-        self._losses = LossWatch(self.controller.ask_to_save)
+        self._losses = LossWatch(self.controller.ask_to_save, state.rank)
         self._validated = self._epoch_ended = self._monitors_judged = False
 
     def attach(self, trainer: pl.Trainer) -> None:
@@ -294,7 +294,7 @@ class LightningAdapter(pl.Callback):
         """
         if self._models is not None:
             self._models.end()
-            self._losses.fit_ended(self._trainer, self.state.rank)
+            self._losses.fit_ended(self._trainer)
         if self.state.rank.is_script and self._loaded is None:  # else it is the one begun with
             self.controller.end(lambda: self.snapshot(over=True))
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hpc_train.runs.ranks import leave_note
+from hpc_train.runs.ranks import leave_note, read_notes
 from hpc_train.training.loggers import logs_nan
 from hpc_train.training.private.lightning import pl
 from hpc_train.training.private.lightning_trainer import has_optimizers, saves_shards, version_of
 from hpc_train.training.rank_config import RankConfig
+from hpc_train.training.resume.idle_epoch import IdleEpoch
 from hpc_train.training.resume.saving import has_nan
 from hpc_train.training.resume.untrained import NO_STEP, no_loss, no_step
 
@@ -24,10 +25,12 @@ class LossWatch:
 
     Args:
         ask_to_save: Has all ranks save soon, which refuses weights that are NaN.
+        rank: Where its notes go.
     """
 
-    def __init__(self, ask_to_save: Callable[[], None]) -> None:
-        self._ask_to_save = ask_to_save
+    def __init__(self, ask_to_save: Callable[[], None], rank: RankConfig) -> None:
+        self._ask_to_save, self._rank = ask_to_save, rank
+        self._first: IdleEpoch | None = None  # of a fit that begins
         self._has_asked = False
         self._judges = self._is_manual = False
         self._batches = 0
@@ -40,6 +43,8 @@ class LossWatch:
         self._is_manual = not module.automatic_optimization and has
         self._batches = -1 if resumed else 0
         self._versions = _versions(module)
+        is_first = not resumed and module.trainer.global_step == 0
+        self._first = IdleEpoch(module, self._rank.rate) if is_first else None
 
     def loss_came(self) -> None:
         """There is something to learn from."""
@@ -57,8 +62,16 @@ class LossWatch:
         batches = self.without_step(module)
         if batches and (error := no_step(module, batches)):
             raise error
+        if self._first is not None and self._batches > 0:
+            self._tell(self._first.said(module, changed=_versions(module) != self._versions))
+            self._first = None
         self._batches = max(0, self._batches)
         self.look_at_weights(module.trainer)
+
+    def _tell(self, said: str) -> None:
+        attempt = self._rank.run.attempt(self._rank.attempt)
+        if said and self._rank.rank == 0 and said not in read_notes(attempt):
+            leave_note(attempt, said)
 
     def look_at_weights(self, trainer: pl.Trainer) -> None:
         """Ask for a save where a weight is NaN, once; they are read where a logged number is NaN.
@@ -73,11 +86,10 @@ class LossWatch:
         if self._has_asked:
             self._ask_to_save()
 
-    def fit_ended(self, trainer: pl.Trainer, rank: RankConfig) -> None:
+    def fit_ended(self, trainer: pl.Trainer) -> None:
         """Leave a note where no step was taken, and that may be meant."""
-        batches = self.without_step(trainer.lightning_module)
-        if batches and trainer.is_global_zero:
-            leave_note(rank.run.attempt(rank.attempt), NO_STEP.format(batches=batches))
+        if batches := self.without_step(trainer.lightning_module):
+            self._tell(NO_STEP.format(batches=batches))
 
     def without_step(self, module: pl.LightningModule) -> int:
         """Batches of a model that optimizes by hand, where no step has changed it; else 0."""

@@ -31,7 +31,7 @@ from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.runs.parent_death import signal_at_parents_death
-from hpc_train.training.empty_data import why_empty
+from hpc_train.training.empty_data import EmptySetError
 from hpc_train.training.private.torch_data import forget_iterator
 from hpc_train.training.resume import seeded_fetch  # noqa: F401 - torch learns of SeededIndices
 from hpc_train.training.resume.sample_order import (
@@ -99,8 +99,7 @@ def loader_at(
     """
     n = len(cast("Any", loader.dataset))
     if n == 0:
-        why = why_empty(loader.dataset) or "look at what your dataset reads, and where"
-        raise ConfigError("the train set is empty", why)
+        raise EmptySetError(loader.dataset)
     if n < batch.global_batch_size:
         raise ConfigError(
             f"the train set has {n} samples, fewer than global_batch_size "
