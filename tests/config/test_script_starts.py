@@ -222,7 +222,7 @@ def test_a_trainer_of_which_something_may_be_asked_is_taken(folder: Path, text: 
         ("import nets\nimport no_such_root\nimport sys\nsys.path.append('..')", 0),
         ("# sys.path is set elsewhere\nimport no_such_root", 0),
         (
-            "try:\n    import no_such_root\nexcept ImportError:\n    pass\nimport os; os.chdir('a')",
+            ("try: import no_such_root\nexcept ImportError: 1\nimport os; os.chdir('')", 0),
             0,
         ),
     ],
