@@ -221,10 +221,7 @@ def test_a_trainer_of_which_something_may_be_asked_is_taken(folder: Path, text: 
         ("import sys\nsys.path.append('..')\nimport no_such_root", 0),
         ("import nets\nimport no_such_root\nimport sys\nsys.path.append('..')", 0),
         ("# sys.path is set elsewhere\nimport no_such_root", 0),
-        (
-            ("try: import no_such_root\nexcept ImportError: 1\nimport os; os.chdir('')", 0),
-            0,
-        ),
+        ("try: import no_such_root\nexcept ImportError: 1\nimport os; os.chdir('')", 0),
     ],
 )
 def test_a_package_that_is_imported_before_the_path_changes_is_refused(
