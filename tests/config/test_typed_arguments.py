@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from hpc_train.cli.translate_command import command
 from hpc_train.config.typed_arguments import notes_on_arguments
 from tests.plan.configs import config
 
@@ -65,3 +67,30 @@ def test_a_trainer_of_another_shape_is_told_with_the_option(tmp_path: Path) -> N
         " --nodes 2, or leave +trainer.num_nodes=2 out"
     )
     assert notes(tmp_path, "trainer.devices=4", "trainer.num_nodes=2", nodes=2, gpus=4) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "rank", "size"),
+    [
+        (["--world-size", "2", "--rank", "0"], "--rank 0", "--world-size 2"),
+        (["--rank=0", "--world_size=2", "--dummy"], "--rank=0", "--world_size=2"),
+        (["--node-rank", "1", "--world-size", "8"], "--node-rank 1", "--world-size 8"),
+    ],
+)
+def test_the_rank_of_one_node_is_told(
+    tmp_path: Path, words: list[str], rank: str, size: str
+) -> None:
+    told = (
+        f"{rank} is of one, and all ranks get it: leave it and {size} out where the script reads"
+        " RANK and WORLD_SIZE, which are set for each"
+    )
+    assert notes(tmp_path, *words) == [f"script.args: {told}"]
+    assert notes(tmp_path, *words, gpus=1) == []
+    typed = f"python train.py {' '.join(words)}"
+    said = CliRunner().invoke(command, [typed]).output
+    assert f"# {rank}: {told.removeprefix(f'{rank} ')}\n" in said
+
+
+@pytest.mark.parametrize("words", [["--rank", "8"], ["--world-size", "2"], ["--rank", "8", "2"]])
+def test_a_rank_alone_may_be_another_thing(tmp_path: Path, words: list[str]) -> None:
+    assert notes(tmp_path, *words) == []
