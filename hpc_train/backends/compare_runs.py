@@ -152,8 +152,19 @@ def config_changes(
     filled = ["script.args"] if swept else []
     own = _flat(load(run.config, words).config)
     without = [*typed, "sweep", *swept, *filled, *_taken_by(typed, own, now)]
-    over = {key: (own.get(key), now.get(key)) for key in typed if own.get(key) != now.get(key)}
+    over = {
+        key: (own.get(key), now.get(key))
+        for key in typed
+        if not _is_same(key, own.get(key), now.get(key), workdir)
+    }
     return ConfigChanges(pairs=_differing(own, now, without), typed=over, fresh=loaded)
+
+
+def _is_same(key: str, own: Any, now: Any, workdir: Path) -> bool:
+    """Whether two values mean the same: a path by another folder, a section without keys."""
+    if key == "script.path" and own and now:
+        return (workdir / str(own)).resolve() == (workdir / str(now)).resolve()
+    return bool(own == now or {repr(own), repr(now)} == {"None", "{}"})
 
 
 def _taken_by(typed: Sequence[str], own: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

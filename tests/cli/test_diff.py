@@ -144,3 +144,14 @@ def test_a_commit_of_what_was_there_and_other_files_are_no_edit_of_the_code(
     assert edited_files(before, code_state(tmp_path)) == ["nets.py", "lib/help.py"]
     shutil.rmtree(tmp_path / ".git")
     assert edited_files(before, code_state(tmp_path)) == ["nets.py"]
+
+
+def test_a_script_that_was_typed_differs_in_nothing(hpc, taken, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\nprint(1)\n")
+    resume = "script.resume={when: a.pt, args: [--resume]}"
+    said = hpc("submit", "train.py", resume, "seed=3", "--json")
+    assert said.code == 0, said
+    told = hpc("diff", json.loads(said.out)["run"]).out
+    assert "typed     seed: 3" in told
+    assert "script.path" not in told
+    assert "script.resume:" not in told
