@@ -75,13 +75,16 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
 
 
 def _of_script(made: Translation) -> Iterator[tuple[str, str]]:
-    """What the script that is started does, and no job of several ranks is for."""
+    """What the script that is started does or is given, and is not for several ranks."""
     from hpc_train.config.submitting_scripts import submits_jobs
+    from hpc_train.config.typed_arguments import rank_of_one
 
     if made.script:
         line, said, hint = submits_jobs(Path(made.starts_in, made.script[0]))
         if line:
             yield made.script[0], f"line {line} {said}: {hint}"
+        if of_one := rank_of_one(made.script[1:]):
+            yield of_one
 
 
 def _file_meant(text: str) -> str:

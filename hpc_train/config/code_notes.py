@@ -65,6 +65,7 @@ from hpc_train.config.twice_normalized import (
     twice_normalized_of_class,
     twice_normalized_of_script,
 )
+from hpc_train.config.typed_arguments import notes_on_arguments
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.unsplit_streams import unsplit_stream
@@ -82,6 +83,7 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
     if loaded.config.script.path:
         notes = [*notes_on_variables(loaded), *notes_on_checkpoints(loaded.config, workdir)]
         notes += inner_launcher_notes(loaded.config, workdir)
+        notes += notes_on_arguments(loaded.config, workdir)
         notes += _on_losses(loaded.config, workdir)
         return [*notes, *_on_ranks(loaded.config, workdir), *_on_heads(loaded, workdir)]
     return [*_notes(loaded, workdir), *_on_heads(loaded, workdir)]

@@ -6,7 +6,12 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from hpc_train.config.resume_arguments import resume_options, saved_pattern, saves_in_loops
+from hpc_train.config.resume_arguments import (
+    resume_options,
+    saved_pattern,
+    saves_in_loops,
+    saving_helpers,
+)
 from hpc_train.config.schema import Config
 from hpc_train.config.script_starts import MOST_MODULES, own_files
 from hpc_train.config.script_tree import script_tree
@@ -24,13 +29,14 @@ def note_on_own_saves(config: Config, folder: Path) -> str:
     if not script.path or script.resume or not config.requeue.enabled:
         return ""
     tree = script_tree(folder / script.path)
-    if tree is None or _is_lightnings(tree, (folder / script.path).resolve()):
+    own = _own_texts(tree, (folder / script.path).resolve()) if tree is not None else None
+    if tree is None or own is None:
         return ""
-    call = next(saves_in_loops(tree), None)
+    call = next(saves_in_loops(tree, saving_helpers(own)), None)
     if call is None:
         return ""
-    when = saved_pattern(call)
-    loads = any(isinstance(it, ast.Attribute) and it.attr == "load" for it in ast.walk(tree))
+    when = saved_pattern(call, tree)
+    loads = any(_is_load(it) for text in (tree, *own) for it in ast.walk(text))
     option, switch = resume_options(tree)
     given = f"{option}, '{{newest}}'" if option else switch
     written = f"{{when: {when or 'FILE'}, args: [{given}]}}"
@@ -42,12 +48,17 @@ def note_on_own_saves(config: Config, folder: Path) -> str:
     )
 
 
-def _is_lightnings(tree: ast.Module, file: Path) -> bool:
-    """Whether a Trainer of Lightning's may be made, in the script or in what it imports."""
+def _own_texts(tree: ast.Module, file: Path) -> list[ast.Module] | None:
+    """What the script imports of its folder; None where a Trainer of Lightning's may be made."""
     own = own_files(tree, file, [str(file.parent)], also_inner=True)
-    texts = [tree, *(text for _, text in own)]
-    names = (it.partition(".")[0] for text in texts for it in _imported(text))
-    return len(texts) >= MOST_MODULES or any(it in _LIGHTNING for it in names)
+    texts = [text for _, text in own]
+    names = (it.partition(".")[0] for text in (tree, *texts) for it in _imported(text))
+    is_open = len(texts) >= MOST_MODULES - 1 or any(it in _LIGHTNING for it in names)
+    return None if is_open else texts
+
+
+def _is_load(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "load"
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

@@ -6,7 +6,7 @@ import ast
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ _READS_LINE = re.compile(
     r"argv|argparse|getopt|optparse|click|typer|fire|absl|hydra|omegaconf|\w*(?i:cli|parser)"
 )
 _MOST_SHOWN = 8
+_SAVE = "torch.save"
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -134,23 +135,65 @@ def resume_options(tree: ast.Module) -> tuple[str, str]:
     return next(iter(takes), ""), next(iter(switches), "")
 
 
-def saves_in_loops(tree: ast.Module) -> Iterator[ast.Call]:
-    """Calls of torch.save in a loop, or in a function of the script that is called in one."""
+def saves_in_loops(tree: ast.Module, helpers: Collection[str] = ()) -> Iterator[ast.Call]:
+    """Calls that save in a loop, or in a function or method of the script that is called in one.
+
+    Args:
+        tree: The script.
+        helpers: Functions of other files that save what they are given, as torch.save does.
+    """
     inside = [it for loop in ast.walk(tree) if isinstance(loop, _LOOPS) for it in ast.walk(loop)]
     called = {
-        it.func.id for it in inside if isinstance(it, ast.Call) and isinstance(it.func, ast.Name)
+        ast.unparse(it.func).removeprefix("self.") for it in inside if isinstance(it, ast.Call)
     }
     functions = (it for it in ast.walk(tree) if isinstance(it, _FUNCTIONS) and it.name in called)
     inside += [it for function in functions for it in ast.walk(function)]
     for node in inside:
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.save":
+        name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and (name == _SAVE or name.rpartition(".")[2] in helpers):
             yield node
 
 
-def saved_pattern(call: ast.Call) -> str:
-    """The file that is saved, with `*` for what changes in its name; empty where it is not told."""
+def saving_helpers(texts: Iterable[ast.Module]) -> set[str]:
+    """Functions that hand on all that they are given to torch.save: `save_on_master(*args)`."""
+    names = set()
+    for function in (it for text in texts for it in text.body if isinstance(it, ast.FunctionDef)):
+        handed = [it for it in (function.args.vararg, *function.args.args[1:2]) if it]
+        for call in (it for it in ast.walk(function) if isinstance(it, ast.Call)):
+            given = {ast.unparse(it).lstrip("*") for it in call.args}
+            if ast.unparse(call.func) == _SAVE and any(it.arg in given for it in handed):
+                names.add(function.name)
+    return names
+
+
+def saved_pattern(call: ast.Call, tree: ast.Module | None = None) -> str:
+    """The file that is saved, with `*` for what changes in its name; empty where it is not told.
+
+    Args:
+        call: Of torch.save.
+        tree: The script, whose only default of that name counts as well.
+    """
     given = [*call.args[1:2], *(it.value for it in call.keywords if it.arg == "f")]
+    if tree is not None and given and isinstance(given[0], ast.Name | ast.Attribute):
+        found = {*_defaults(ast.unparse(given[0]).rpartition(".")[2], tree)}
+        return found.pop().removeprefix("./") if len(found) == 1 else ""
     parts = given[0].values if given and isinstance(given[0], ast.JoinedStr) else given
     words = [str(it.value) if isinstance(it, ast.Constant) else "*" for it in parts]
     is_told = any(isinstance(it, ast.Constant) for it in parts)
     return "".join(words).removeprefix("./") if is_told else ""
+
+
+def _defaults(name: str, tree: ast.Module) -> Iterator[str]:
+    """The texts that functions have by default for such an argument, or that the name is set to."""
+    for node in ast.walk(tree):
+        values: list[ast.expr] = []
+        if isinstance(node, _FUNCTIONS):
+            arguments = node.args.args
+            behind = arguments[len(arguments) - len(node.args.defaults) :]
+            pairs = zip(behind, node.args.defaults, strict=True)
+            values = [value for it, value in pairs if it.arg == name]
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            values = [node.value]
+        for value in values:
+            is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+            yield str(value.value) if is_text and isinstance(value, ast.Constant) else ""

@@ -121,12 +121,16 @@ def check_script(
             key, f": {written}{line} is no Python: {what}", "correct it, or name another file"
         ) from error
     if search_path:
-        file = (workdir / written).resolve()
-        module, path = FoundModule("__main__", file, ()), [str(file.parent), *search_path]
-        if changed := _CHANGES_PATH.search(source):
-            check_first_imports(module, path, source.count(b"\n", 0, changed.start()) + 1)
-        else:
-            check_imports(module, path, set())
+        _check_imports((workdir / written).resolve(), source, search_path)
+
+
+def _check_imports(file: Path, source: bytes, search_path: Sequence[str]) -> None:
+    """Of all that it imports, or where it changes that path itself, of what stands before."""
+    module, path = FoundModule("__main__", file, ()), [str(file.parent), *search_path]
+    if changed := _CHANGES_PATH.search(source):
+        check_first_imports(module, path, source.count(b"\n", 0, changed.start()) + 1)
+    else:
+        check_imports(module, path, set())
 
 
 def _check_filled(arguments: Sequence[Any], origins: Origins) -> None:

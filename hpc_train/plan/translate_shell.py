@@ -19,6 +19,7 @@ _WHOLE = re.compile(r"(\"?)\$?\(.*\)\1\Z|`.*`\Z", re.DOTALL)  # $(...), an array
 _USED = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?[-=][^{}]*)?\})")
 _ELEMENT = re.compile(r"\$\{(\w+)\[")
 _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?[-=]([^{}$`]+)\}")
+_OF_ARGUMENT = re.compile(r"\$\{([1-9]\d*):?-([\w./@%+=:,-]+)\}")
 # Names that a job finds set, whatever its script says.
 _SET_OUTSIDE = re.compile(r"(SLURM|CUDA|NCCL|SCRATCH|WORK|TMP)|(HOME|USER|LOGNAME|PWD|HOSTNAME)\Z")
 ARGUMENT = re.compile(r"\$\{?[\d@*]")  # of the batch script
@@ -79,6 +80,7 @@ class ShellLines:
         if "'" in line:
             return line
         if line.split()[0] not in _ONLY_TELL:
+            line = _OF_ARGUMENT.sub(self._of_argument, line)
             self._used |= {it[1] or it[2] for it in _USED.finditer(line)}
             self._used |= set(_ELEMENT.findall(line))
         # Without its blanks it is one word also where quotes are none.
@@ -100,6 +102,13 @@ class ShellLines:
         value = self._values.get(used[1] or used[2])
         has_default = ":" in used[0]
         return used[0] if value is None or (has_default and not value) else value
+
+    def _of_argument(self, used: re.Match[str]) -> str:
+        """What `${2:-4}` is in a batch script that is given nothing."""
+        told = (used[0], f"{used[2]}: its default, as an argument of the batch script")
+        if told not in self.made.said:
+            self.made.say(*told)
+        return used[2]
 
     def take(self, line: str) -> bool:
         """Whether it was one; False leaves it to the reader of commands."""

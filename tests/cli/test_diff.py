@@ -173,3 +173,14 @@ def test_a_diff_is_the_same_as_it_is_kept_and_as_git_says_it(
     )
     util.write_text(util.read_text().replace("return 3", "return 4"))
     assert hpc("diff", "train").out.startswith("code      pkg/util.py\n")
+
+
+def test_a_script_that_was_typed_differs_in_nothing(hpc, taken, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\nprint(1)\n")
+    resume = "script.resume={when: a.pt, args: [--resume]}"
+    said = hpc("submit", "train.py", resume, "seed=3", "--json")
+    assert said.code == 0, said
+    told = hpc("diff", json.loads(said.out)["run"]).out
+    assert "typed     seed: 3" in told
+    assert "script.path" not in told
+    assert "script.resume:" not in told

@@ -158,3 +158,9 @@ def test_here_a_script_is_not_told_of_a_next_job(hpc, tmp_path):
     (tmp_path / "train.py").write_text(LOOP)
     said = hpc("submit", "--dry-run", "train.py", "--cluster", "local")
     assert "by itself" not in said.err
+
+
+def test_a_rendered_script_goes_to_standard_output_by_a_dash(hpc) -> None:
+    said = hpc("render", DIGITS, "-o", "-")
+    assert (said.code, said.out) == (0, hpc("render", DIGITS).out)
+    assert not (Path.cwd() / "-").exists()

@@ -258,12 +258,6 @@ def test_a_rendered_script_is_submitted_with_sbatch(hpc, project: Path) -> None:
     refused(hpc, "submit job.sbatch", "is a shell script, and no config", "sbatch job.sbatch")
 
 
-def test_a_rendered_script_goes_to_standard_output_by_a_dash(hpc, project: Path) -> None:
-    said = hpc("render", "cfg.yaml", "-o", "-")
-    assert (said.code, said.out) == (0, hpc("render", "cfg.yaml").out)
-    assert not (project / "-").exists()
-
-
 def test_a_run_that_runs_needs_nothing(hpc, slurm, project: Path) -> None:
     slurm.says("7|RUNNING|None|N/A")
     assert hpc("submit", "cfg.yaml").code == 0

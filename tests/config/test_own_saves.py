@@ -120,3 +120,39 @@ def test_a_package_of_models_beside_it_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "models" / "__init__.py").write_text("from .small import *\n")
     (tmp_path / "models" / "small.py").write_text("import torch\n")
     assert note(tmp_path, "from models import *\n" + LOOP.format(file="'model.pt'"))
+
+
+def test_a_method_and_a_helper_that_save_are_told_as_well(tmp_path: Path) -> None:
+    text = """import torch
+class Trainer:
+    def __init__(self, snapshot_path):
+        self.snapshot_path = snapshot_path
+    def save(self):
+        torch.save({}, self.snapshot_path)
+    def train(self):
+        for epoch in range(3):
+            self.save()
+def main(snapshot_path="./snapshot.pt"):
+    torch.load(snapshot_path)
+    Trainer(snapshot_path).train()
+main()
+"""
+    said = "train.py:6 saves snapshot.pt by itself, and a job that follows begins anew: to go on"
+    assert note(tmp_path, text).endswith(f"{said} from that write script.resume.when=snapshot.pt")
+    (tmp_path / "utils.py").write_text(
+        "import torch\ndef save_on_master(*args, **kwargs):\n    torch.save(*args, **kwargs)\n"
+        "def log(*args):\n    print(*args)\ndef restart(path):\n    torch.load(path)\n"
+    )
+    text = "import utils\nfor epoch in range(3):\n    utils.log(1, 'b')\n    {}"
+    told = note(tmp_path, text.format("utils.save_on_master({}, 'a.pth')\n"))
+    said = "train.py:4 saves a.pth by itself, and a job that follows begins anew: to go on from"
+    assert told.endswith(f"{said} that write script.resume.when=a.pth")
+    assert note(tmp_path, text.format("print(epoch)\n")) == ""
+
+
+def test_a_file_with_several_defaults_is_not_guessed(tmp_path: Path) -> None:
+    text = (
+        "import torch\ndef a(path='a.pt'): pass\ndef b(path='b.pt'): pass\n"
+        "for path in 'ab':\n    torch.save({}, path)\n"
+    )
+    assert "script.resume.when=FILE" in note(tmp_path, text)

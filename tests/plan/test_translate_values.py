@@ -88,3 +88,18 @@ def test_what_stands_behind_a_computed_value_in_a_line_is_a_command_of_its_own(v
     assert (found.script, found.refused) == (["train.py", "--lr", "$LR"], [])
     assert list(found.config) == []
     assert "left out: no shell computes an argument of the script" in dict(found.said).values()
+
+
+def test_the_default_of_an_argument_of_the_batch_script_is_taken_and_told() -> None:
+    line = "torchrun --nnodes=1 --nproc_per_node=${2:-4} ${1:-train.py} --lr ${3:-0.1}"
+    made = translate(f'echo "${{1:-train.py}}"\n{line}\n', ())
+    assert made.submit_line() == "hpc-train submit --nodes 1 --gpus 4 train.py -- --lr 0.1"
+    assert [it for it in made.said if "${2" in it[0]] == [
+        ("${2:-4}", "4: its default, as an argument of the batch script")
+    ]
+    assert made.refused == []
+
+
+@pytest.mark.parametrize("word", ["$1", "${1}", "${1:?no file}", '"$@"'])
+def test_an_argument_of_the_batch_script_without_a_default_is_refused(word: str) -> None:
+    assert translate(f"#SBATCH -N 1\npython train.py --lr {word}", ()).refused

@@ -1,0 +1,96 @@
+"""Arguments of a script that mean another run, or a place that nobody has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hpc_train.cli.translate_command import command
+from hpc_train.config.typed_arguments import notes_on_arguments
+from tests.plan.configs import config
+
+
+def notes(folder: Path, *words: str, nodes: int = 1, gpus: int = 2) -> list[str]:
+    made = config()
+    script = replace(made.script, path="train.py", args=[*words])
+    slurm = replace(made.slurm, nodes=nodes, gpus_per_node=gpus)
+    return [*notes_on_arguments(replace(made, script=script, slurm=slurm), folder)]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--data_path", "/path/to/imagenet/train"], "/path/to/imagenet/train"),
+        (["--data=/path/to/imagenet"], "--data=/path/to/imagenet"),
+        (["data.root=path/to/set"], "data.root=path/to/set"),
+        (["./path/to"], "./path/to"),
+        (["--out", "/PATH/TO/x"], "/PATH/TO/x"),
+    ],
+)
+def test_a_placeholder_of_a_readme_is_told(tmp_path: Path, words: list[str], named: str) -> None:
+    told = f"script.args: {named} is a placeholder, and is not there: write your own path"
+    assert notes(tmp_path, *words) == [told]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--data", "/data/imagenet"],
+        ["--data", "/data/path/to/x"],
+        ["path/to/here"],
+        ["--path", "to"],
+        ["path/tomato"],
+        ["trainer.devices=2", "trainer.num_nodes=1"],
+        ["trainer.devices=[0]"],
+        ["trainer.devices=auto"],
+        ["--trainer.devices", "4"],
+        ["model.devices=4"],
+    ],
+)
+def test_others_are_not(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "path" / "to" / "here").mkdir(parents=True)
+    assert notes(tmp_path, *words) == []
+
+
+def test_a_trainer_of_another_shape_is_told_with_the_option(tmp_path: Path) -> None:
+    asks = "asks its Trainer for"
+    devices, num_nodes = notes(tmp_path, "trainer=ddp", "trainer.devices=4", "+trainer.num_nodes=2")
+    assert devices == (
+        f"script.args: trainer.devices=4 {asks} 4, and this run has 2 ranks a node: submit it with"
+        " --gpus 4, or leave trainer.devices=4 out"
+    )
+    assert num_nodes == (
+        f"script.args: +trainer.num_nodes=2 {asks} 2, and this run has 1 node: submit it with"
+        " --nodes 2, or leave +trainer.num_nodes=2 out"
+    )
+    assert notes(tmp_path, "trainer.devices=4", "trainer.num_nodes=2", nodes=2, gpus=4) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "rank", "size"),
+    [
+        (["--world-size", "2", "--rank", "0"], "--rank 0", "--world-size 2"),
+        (["--rank=0", "--world_size=2", "--dummy"], "--rank=0", "--world_size=2"),
+        (["--node-rank", "1", "--world-size", "8"], "--node-rank 1", "--world-size 8"),
+    ],
+)
+def test_the_rank_of_one_node_is_told(
+    tmp_path: Path, words: list[str], rank: str, size: str
+) -> None:
+    told = (
+        f"{rank} is of one, and all ranks get it: leave it and {size} out where the script reads"
+        " RANK and WORLD_SIZE, which are set for each"
+    )
+    assert notes(tmp_path, *words) == [f"script.args: {told}"]
+    assert notes(tmp_path, *words, gpus=1) == []
+    typed = f"python train.py {' '.join(words)}"
+    said = CliRunner().invoke(command, [typed]).output
+    assert f"# {rank}: {told.removeprefix(f'{rank} ')}\n" in said
+
+
+@pytest.mark.parametrize("words", [["--rank", "8"], ["--world-size", "2"], ["--rank", "8", "2"]])
+def test_a_rank_alone_may_be_another_thing(tmp_path: Path, words: list[str]) -> None:
+    assert notes(tmp_path, *words) == []
