@@ -28,7 +28,7 @@ def last_time_step(
     if not is_of_all or not isinstance(call, ast.Call):
         return ""
     owner, name = value_of(call.func, frame), "forward"
-    if isinstance(call.func, ast.Attribute) and not hasattr(owner, "_modules"):
+    if isinstance(call.func, ast.Attribute) and "_modules" not in getattr(owner, "__dict__", {}):
         owner, name = value_of(call.func.value, frame), call.func.attr
     method = own_method(owner, name)
     lines, first = lines_of(method)
