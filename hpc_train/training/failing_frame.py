@@ -14,6 +14,7 @@ from typing import Any
 from hpc_train.training.lacking_words import lacking_words
 from hpc_train.training.logged_later import logged_later
 from hpc_train.training.past_the_end import past_the_end
+from hpc_train.training.table_keys import table_key
 
 _STR_INDEX = re.compile(r"(?:list|tuple) indices must be integers or slices, not str")
 _EMPTY_TEXT = re.compile(
@@ -39,7 +40,7 @@ def of_frame(error: BaseException) -> str:
         empty = (f"{name} is empty there" for name, it in _indexed(error) if not _len(it))
         return lacking_words(error) or next(empty, "") or past_the_end(error)
     if isinstance(error, KeyError):
-        return logged_later(error) or _of_dict(error)
+        return logged_later(error) or table_key(error) or _of_dict(error)
     if isinstance(error, ValueError) and _EMPTY_TEXT.search(said):
         return (
             "an empty text, as of an empty cell, is no number: skip such a row, or give it a value"

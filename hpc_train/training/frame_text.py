@@ -52,10 +52,13 @@ def nodes_of(frame: FrameType) -> Iterator[ast.AST]:
 
 def nodes_at(frame: FrameType, line: int) -> Iterator[ast.AST]:
     """Those of them that have this line."""
-    for node in nodes_of(frame):
-        first = getattr(node, "lineno", None)
-        if first is not None and first <= line <= (getattr(node, "end_lineno", None) or first):
-            yield node
+    yield from (node for node in nodes_of(frame) if is_at(node, line))
+
+
+def is_at(node: ast.AST, line: int) -> bool:
+    """Whether a part of a text has this line."""
+    first = getattr(node, "lineno", None)
+    return first is not None and first <= line <= (getattr(node, "end_lineno", None) or first)
 
 
 def shown_file(file: str) -> str:
