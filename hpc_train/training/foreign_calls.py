@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from hpc_train.training.frame_values import failing_line
+from hpc_train.training.frame_text import nodes_of, shown_file
+from hpc_train.training.frame_values import failing_line, value_of
 from hpc_train.training.known_loggers import BOARD, CSV, Logging, logging_by, wanted_by
+from hpc_train.training.users_method import own_method
 
 _RATES = ("lr", "learning_rate", "rate", "current_lr")
 _LEARNING_RATE = "lr"
@@ -22,8 +24,10 @@ def foreign_call(error: BaseException, *, of_config: bool) -> str:
     Args:
         of_config: Whether a config names the loggers.
     """
-    if not isinstance(error, AttributeError) or error.obj is None or not error.name:
+    if not isinstance(error, AttributeError) or not error.name:
         return ""
+    if error.obj is None:
+        return _of_no_schedule(error)
     owner, name = error.obj, error.name
     if isinstance(owner, type):
         return ""
@@ -64,6 +68,30 @@ def _of_optimizer(owner: Any, name: str, written: str) -> str:
     if groups and name in _RATES and _LEARNING_RATE in groups[0]:
         key = _LEARNING_RATE
     return f'write {written or "OPTIMIZER"}.param_groups[0]["{key}"]' if key else ""
+
+
+def _of_no_schedule(error: AttributeError) -> str:
+    """Of `self.lr_schedulers()`: None where configure_optimizers returns no schedule."""
+    frame, nodes = failing_line(error) or (None, [])
+    if frame is None:
+        return ""
+    asked = [it.value for it in nodes if isinstance(it, ast.Attribute) and it.attr == error.name]
+    names = {it.id for it in asked if isinstance(it, ast.Name)}
+    for it in nodes_of(frame):
+        targets = it.targets if isinstance(it, ast.Assign) else [getattr(it, "target", None)]
+        if isinstance(it, ast.Assign | ast.AnnAssign) and it.value is not None:
+            is_meant = any(isinstance(of, ast.Name) and of.id in names for of in targets)
+            asked += [it.value] if is_meant else []
+    for call in (it for it in asked if isinstance(it, ast.Call)):
+        if not ast.unparse(call.func).endswith(".lr_schedulers"):
+            continue
+        assert isinstance(call.func, ast.Attribute)
+        method = own_method(value_of(call.func.value, frame), "configure_optimizers")
+        code = getattr(method, "__code__", None)
+        place = f" ({shown_file(code.co_filename)}:{code.co_firstlineno})" if code else ""
+        says = f"{ast.unparse(call)} gives None: configure_optimizers{place} returns no schedule"
+        return f"{says}; write return [optimizer], [scheduler] there, or leave this line out"
+    return ""
 
 
 def _groups(owner: Any) -> list[dict[str, Any]]:

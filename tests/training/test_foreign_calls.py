@@ -109,3 +109,35 @@ def test_of_metrics_csv_the_logger_that_is_expected_is_told(tmp_path: Path) -> N
 def test_a_logger_of_the_projects_own_is_left_to_itself() -> None:
     own: Any = type("SummaryWriter", (), {"__module__": "mine"})()
     assert asked(lambda: own.log({})) == ""
+
+
+class StepsNone(Net):
+    """Optimizes by hand, and returns no schedule."""
+
+    def __init__(self, *, by_name: bool) -> None:
+        super().__init__()
+        self.automatic_optimization, self.by_name = False, by_name
+
+    def training_step(self, batch: torch.Tensor, index: int) -> None:
+        if self.by_name:
+            schedule: Any = self.lr_schedulers()
+            schedule.step()
+        self.lr_schedulers().step()  # type: ignore[union-attr]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_schedule_that_is_not_there_is_told_with_what_returns_none(
+    tmp_path: Path, by_name: bool
+) -> None:
+    made = Net.configure_optimizers.__code__
+    assert fit(tmp_path, StepsNone(by_name=by_name)).fix == (
+        "self.lr_schedulers() gives None: configure_optimizers"
+        f" (tests/training/test_failure_words.py:{made.co_firstlineno}) returns no schedule; write"
+        " return [optimizer], [scheduler] there, or leave this line out"
+    )
+
+
+def test_another_value_that_is_none_is_no_schedule() -> None:
+    nothing: Any = None
+    assert asked(lambda: nothing.step()) == ""
