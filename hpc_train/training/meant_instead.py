@@ -24,6 +24,7 @@ from hpc_train.training.pair_for_tensor import pair_for_tensor
 from hpc_train.training.row_logits import row_logits
 from hpc_train.training.swapped_loss import swapped_loss
 from hpc_train.training.taken_apart import taken_apart
+from hpc_train.training.time_first import time_first
 from hpc_train.training.tuple_for_tensor import tuple_for_tensor
 from hpc_train.training.unbatched_sets import unbatched_set
 from hpc_train.training.uncalled_methods import uncalled_method
@@ -32,7 +33,7 @@ from hpc_train.training.unfit_operands import unfit_operands
 from hpc_train.training.wrapped_models import wrapped_attribute
 
 _BY_VALUES = (
-    *(absent_terminal, assigned_name, unbatched_set, early_trainer, swapped_loss),
+    *(absent_terminal, assigned_name, unbatched_set, early_trainer, time_first, swapped_loss),
     *(late_loader, wrapped_attribute, uncalled_method, fixed_shape, taken_apart, missing_values),
     *(out_of_range, unfit_input, hidden_layers, not_module, other_state, row_logits, unfit_rows),
     *(
