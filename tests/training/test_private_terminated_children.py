@@ -143,3 +143,30 @@ print(here.recv())
 child.terminate()
 """
     assert printed(tmp_path, body) == "-15"
+
+
+def test_who_is_given_the_number_of_an_ended_child_lives(tmp_path: Path) -> None:
+    """A system has 32,768 of them by default, and a long training may start as many children."""
+    body = """
+from hpc_train.training.private.terminated_children import _is_marked
+
+child, _ = started(stay)
+child.terminate()
+marked = _is_marked(child.pid)
+child.join()
+child.terminate()
+print(marked, _is_marked(child.pid))
+"""
+    assert printed(tmp_path, body) == "True False"
+
+
+def test_a_child_that_somebody_else_has_reaped_is_not_waited_for(tmp_path: Path) -> None:
+    body = """
+child, _ = started(stay)
+child.terminate()
+os.waitpid(child.pid, 0)
+child.join()
+print(child.exitcode)
+os._exit(0 if sys.stdout.flush() is None else 1)
+"""
+    assert printed(tmp_path, body) == "None"

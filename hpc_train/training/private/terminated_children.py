@@ -16,6 +16,7 @@ import functools
 import mmap
 import os
 import signal
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,32 +45,49 @@ def end_if_terminated() -> None:
 
 def _meet(module: Any) -> None:
     kind = module.Popen
-    terminate, wait, poll = kind.terminate, kind.wait, kind.poll
+    kind.terminate, kind.poll = _marking(kind.terminate), _waking(kind.poll)
+    kind.wait = _looking(kind.wait)
 
+
+def _marking(terminate: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(terminate)
     def mark_and_terminate(process: Any) -> None:
-        if process.returncode is None and _has(process.pid, "SigBlk", signal.SIGTERM):
+        if process.returncode is not None:
+            return
+        if _has_signal(_status(process.pid), "SigBlk", signal.SIGTERM):
             process.kill()  # as of a data worker: nothing else reaches it
             return
         if process.pid < _MOST_PIDS:
             _marks[0][process.pid] = 1
         terminate(process)
 
+    return mark_and_terminate
+
+
+def _waking(poll: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(poll)
     def poll_and_wake(process: Any, flag: int = os.WNOHANG) -> Any:
         code = poll(process, flag)
-        if code is None and _is_marked(process.pid):
+        if code is None:
             _wake(process.pid)
+        elif _is_marked(process.pid):  # another child may be given its number
+            _marks[0][process.pid] = 0
         return code
 
+    return poll_and_wake
+
+
+def _looking(wait: Callable[..., Any]) -> Callable[..., Any]:
+    """Without a time limit it asks again and again, so that the child is woken."""
+
     @functools.wraps(wait)
-    def wait_and_wake(process: Any, timeout: float | None = None) -> Any:
-        if timeout is None and _is_marked(process.pid):
-            while wait(process, _LOOK_S) is None:
-                poll_and_wake(process)
+    def look_and_wait(process: Any, timeout: float | None = None) -> Any:
+        while timeout is None and _is_marked(process.pid) and _status(process.pid):
+            if wait(process, _LOOK_S) is None:
+                process.poll()
         return wait(process, timeout)
 
-    kind.terminate, kind.wait, kind.poll = mark_and_terminate, wait_and_wake, poll_and_wake
+    return look_and_wait
 
 
 def _is_marked(pid: int) -> bool:
@@ -77,19 +95,25 @@ def _is_marked(pid: int) -> bool:
 
 
 def _wake(pid: int) -> None:
-    """Let a child go on to Python's handler of a signal that came just before it began to wait.
+    """Let a terminated child go on to Python's handler, where the signal came before it waited.
 
-    Such a call, as of a lock, is not interrupted by it. Any other signal with a handler does that.
+    A call that waits, as for a lock, is not interrupted by a signal that came just before it. Any
+    other signal with a handler does that.
     """
-    if _has(pid, "SigCgt", signal.SIGUSR2):
+    status = _status(pid) if _is_marked(pid) else {}
+    is_ours = status.get("PPid") == str(os.getpid())  # else its number is somebody else's by now
+    if is_ours and _has_signal(status, "SigCgt", signal.SIGUSR2):
         os.kill(pid, signal.SIGUSR2)
 
 
-def _has(pid: int, which: str, number: signal.Signals) -> bool:
-    """By proc_pid_status(5); False where there is no /proc, or no such process any more."""
+def _status(pid: int) -> dict[str, str]:
+    """By proc_pid_status(5); empty where there is no /proc, or no such process any more."""
     try:
-        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return False
-    of = next((it.split()[1] for it in lines if it.startswith(f"{which}:")), "0")
-    return bool(int(of, 16) >> (number - 1) & 1)
+        return {}
+    return dict(it.split(":\t", 1) for it in lines.splitlines() if ":\t" in it)
+
+
+def _has_signal(status: Mapping[str, str], which: str, number: signal.Signals) -> bool:
+    return bool(int(status.get(which, "0"), 16) >> (number - 1) & 1)
