@@ -170,3 +170,21 @@ print(child.exitcode)
 os._exit(0 if sys.stdout.flush() is None else 1)
 """
     assert printed(tmp_path, body) == "None"
+
+
+@pytest.mark.parametrize("way", ["spawn", "forkserver"])
+def test_a_child_that_is_no_fork_of_the_rank_ends_and_leaves_no_mark(
+    tmp_path: Path, way: str
+) -> None:
+    body = f"""
+import multiprocessing
+from hpc_train.training.private.terminated_children import _is_marked
+
+if __name__ == "__main__":
+    child = multiprocessing.get_context({way!r}).Process(target=time.sleep, args=(100,))
+    child.start()
+    child.terminate()
+    child.join()
+    print(child.exitcode, _is_marked(child.pid))
+"""
+    assert printed(tmp_path, body) == "-15 False"

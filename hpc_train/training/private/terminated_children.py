@@ -45,11 +45,13 @@ def end_if_terminated() -> None:
 
 def _meet(module: Any) -> None:
     kind = module.Popen
-    kind.terminate, kind.poll = _marking(kind.terminate), _waking(kind.poll)
+    kind.terminate, kind.poll = _marking(kind.terminate, kind), _waking(kind.poll)
     kind.wait = _looking(kind.wait)
 
 
-def _marking(terminate: Callable[..., Any]) -> Callable[..., Any]:
+def _marking(terminate: Callable[..., Any], kind: Any) -> Callable[..., Any]:
+    """Of a child that was forked alone: one by spawn or forkserver has Python's own handlers."""
+
     @functools.wraps(terminate)
     def mark_and_terminate(process: Any) -> None:
         if process.returncode is not None:
@@ -57,7 +59,7 @@ def _marking(terminate: Callable[..., Any]) -> Callable[..., Any]:
         if _has_signal(_status(process.pid), "SigBlk", signal.SIGTERM):
             process.kill()  # as of a data worker: nothing else reaches it
             return
-        if process.pid < _MOST_PIDS:
+        if type(process) is kind and process.pid < _MOST_PIDS:
             _marks[0][process.pid] = 1
         terminate(process)
 
