@@ -15,6 +15,7 @@ from hpc_train.training.lacking_words import lacking_words
 from hpc_train.training.logged_later import logged_later
 from hpc_train.training.past_the_end import past_the_end
 from hpc_train.training.table_keys import table_key
+from hpc_train.training.text_columns import text_columns
 
 _STR_INDEX = re.compile(r"(?:list|tuple) indices must be integers or slices, not str")
 _EMPTY_TEXT = re.compile(
@@ -45,6 +46,8 @@ def of_frame(error: BaseException) -> str:
         return (
             "an empty text, as of an empty cell, is no number: skip such a row, or give it a value"
         )
+    if isinstance(error, TypeError | ValueError) and (told := text_columns(error)):
+        return told
     if isinstance(error, ValueError) and (found := _NO_NUMBER.match(said)):
         return _of_text(error, found["text"])
     if isinstance(error, ValueError) and _SPLIT in said:

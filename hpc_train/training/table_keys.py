@@ -78,6 +78,11 @@ def _told(frame: FrameType, nodes: Sequence[ast.AST], key: object) -> str:
     return ""
 
 
+def is_table(value: object) -> bool:
+    """Whether it is a DataFrame of pandas."""
+    return _kind(value) == _FRAME
+
+
 def _kind(value: Any) -> str:
     """`DataFrame` or `Series` of pandas; empty of anything else."""
     kind = type(value)
