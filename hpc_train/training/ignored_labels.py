@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from hpc_train.training.frame_values import failing_line
+from hpc_train.training.frame_values import failing_line, value_of
 from hpc_train.training.layers import owners
 from hpc_train.training.unset_attributes import set_in
 
@@ -37,6 +37,19 @@ def is_ignored(labels: Any, classes: int) -> int | None:
     if label < 0:  # where the last class is not there, the labels may begin at -1
         return label if largest == classes - 1 and int(inside.min()) == 0 else None
     return label if label == _VOID or label - largest > _FAR else None
+
+
+def is_of_image(labels: Any) -> bool:
+    """Whether they are the two values of a mask that was kept as a black-and-white image."""
+    return [*map(int, labels.unique().tolist())] == [0, _VOID]
+
+
+def given_labels(error: BaseException, labels: Any) -> str:
+    """What the failed line calls them; `y` where it does not tell."""
+    frame, nodes = failing_line(error) or (None, [])
+    calls = [it for it in nodes if isinstance(it, ast.Call) and len(it.args) > 1]
+    named = [it.args[1] for it in calls if frame and value_of(it.args[1], frame) is labels]
+    return ast.unparse(named[0]) if named else "y"
 
 
 def with_ignored(label: int, error: BaseException, frames: Sequence[FrameType]) -> str:

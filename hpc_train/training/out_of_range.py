@@ -12,7 +12,12 @@ from types import FrameType
 from typing import Any
 
 from hpc_train.training.frame_values import failing_line, shape_of, value_of
-from hpc_train.training.ignored_labels import is_ignored, with_ignored
+from hpc_train.training.ignored_labels import (
+    given_labels,
+    is_ignored,
+    is_of_image,
+    with_ignored,
+)
 from hpc_train.training.layers import as_written, failed_layer, frames_of, owners, shown_layer
 
 _OF_IDS = "index out of range in self"
@@ -73,6 +78,10 @@ def _of_label(label: int, frames: Sequence[FrameType], error: BaseException) -> 
     classes = shape[1] if len(shape) > 1 else shape[0]
     has = f"the logits have the shape {list(shape)}, for the labels 0 to {classes - 1}"
     labels = _counted_labels(frames[-1])
+    if labels is not None and classes == 2 and is_of_image(labels):
+        y = given_labels(error, frames[-1].f_locals.get("target"))
+        alone = "the labels are 0 and 255 alone, as of a black-and-white image"
+        return f"{has}, and {alone}: write ({y} > 127).long() for {y}"
     if labels is not None and (ignored := is_ignored(labels, classes)) is not None:
         fix = with_ignored(ignored, error, frames)
         marks = f"where {ignored} marks what has no class, or give other labels"

@@ -186,3 +186,18 @@ def test_a_dimension_that_there_is_not_is_told_with_those_there_are(call: Any, t
     assert told in fix
     assert bool(fix) is bool(told)
     assert "transpose" not in fix
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels", "is_image"),
+    [(2, [0, 255, 255], True), (2, [0, 255, 1], False), (3, [0, 255, 0], False)],
+)
+def test_a_mask_of_black_and_white_has_two_classes(
+    classes: int, labels: list[int], is_image: bool
+) -> None:
+    """With ignore_index=255 it trained on the background alone."""
+    mask, criterion = torch.tensor(labels), nn.CrossEntropyLoss()
+    told = fix_for(lambda: criterion(torch.zeros(3, classes), mask))
+    alone = "the labels are 0 and 255 alone, as of a black-and-white image"
+    assert (f"{alone}: write (mask > 127).long() for mask" in told) is is_image
+    assert ("ignore_index=255" in told) is not is_image
