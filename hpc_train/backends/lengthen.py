@@ -53,14 +53,25 @@ def check_longer(run: RunDir, plan: Plan) -> None:
         ConfigError: with where it stands.
     """
     reached = read_object(run.final_metrics)
-    for name, at in (("max_epochs", reached.get("epoch")), ("max_steps", reached.get("step"))):
-        end = plan.training.trainer.get(name)
-        if end not in (None, -1) and at is not None and end <= at:
-            raise ConfigError(
-                f"the run is complete, at {name.removeprefix('max_')[:-1]} {at}, and"
-                f" trainer.{name} is {end}",
-                f"write trainer.{name}={2 * at}, or another larger number",
-            )
+    done = {"max_epochs": reached.get("epoch"), "max_steps": reached.get("step")}
+    ends = {name: plan.training.trainer.get(name) for name in done}
+    ahead = [it for it, at in done.items() if at is not None and _is_end(ends[it], above=at)]
+    for name, at in done.items():
+        if at is None or name in ahead or not _is_end(ends[name]):
+            continue
+        hint = f"write trainer.{name}={2 * at}, or another larger number"
+        if ahead:
+            beside = f"trainer.{ahead[0]}={ends[ahead[0]]}"
+            hint = f"write trainer.{name}=-1 beside {beside}; or {hint.removeprefix('write ')}"
+        raise ConfigError(
+            f"the run is complete, at {name.removeprefix('max_')[:-1]} {at}, and"
+            f" trainer.{name} is {ends[name]}",
+            hint,
+        )
+
+
+def _is_end(value: Any, above: int = -1) -> bool:
+    return value not in (None, -1) and bool(value > above)
 
 
 def refuse_end_behind(run: RunDir, plan: Plan) -> None:

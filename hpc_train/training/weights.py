@@ -18,6 +18,7 @@ from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.weights_arguments import OtherArgument, other_arguments, run_of_weights
 from hpc_train.training.resume.rank_checkpoint import load_tensors
+from hpc_train.training.weight_prefixes import with_own_names
 
 # torch/nn/modules/module.py, `_load_from_state_dict` and `load_state_dict`.
 _SHAPES = re.compile(
@@ -55,7 +56,10 @@ def load_weights(model: nn.Module, path: Path, plan: Plan | None = None) -> None
         if path.is_dir():
             _load_shards(model, path)
             return
-        model.load_state_dict(_state_dict(path))
+        state, said = with_own_names(_state_dict(path), model.state_dict().keys())
+        if said:
+            print(f"weights of {path}: {said}", flush=True)  # noqa: T201 - a rank's log
+        model.load_state_dict(state)
 
 
 def _state_dict(path: Path) -> Mapping[str, Any]:

@@ -295,6 +295,18 @@ def test_the_end_that_a_complete_run_had_is_told_as_one_that_it_has_reached(
     assert (again.code, again.err) == (0, "")
 
 
+def test_another_end_than_the_one_that_was_reached_is_told_with_what_takes_that_away(
+    hpc, complete: RunDir
+) -> None:
+    said = hpc("resume", "x", "trainer.max_epochs=2", "trainer.max_steps=500")
+    assert "the run is complete, at epoch 2, and trainer.max_epochs is 2\n" in said.err
+    assert "fix: write trainer.max_epochs=-1 beside trainer.max_steps=500; or trainer" in said.err
+    said = hpc("resume", "x", "trainer.max_steps=12", "trainer.max_epochs=9")
+    assert "fix: write trainer.max_steps=-1 beside trainer.max_epochs=9; or trainer" in said.err
+    again = hpc("resume", "x", "trainer.max_epochs=-1", "trainer.max_steps=500")
+    assert (again.code, again.err) == (0, "")
+
+
 def test_a_complete_run_that_slurm_refuses_stays_complete(hpc, taken, complete: RunDir) -> None:
     taken.has("sbatch", "echo sbatch: error: Invalid qos specification >&2; exit 1")
     assert hpc("resume", "x", "trainer.max_epochs=4").code == 4

@@ -146,3 +146,40 @@ def test_an_argument_is_said_with_both_values(
     others = other_arguments(run, "wide_nets.Net", now, [str(Path.cwd())])
     assert [it.said for it in others] == ([said] if said else [])
     assert all(re.fullmatch(r"(?:model\.init_args\.\w+=\S+)?", it.typed) for it in others)
+
+
+class Holder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = Net(4)
+
+
+@pytest.mark.parametrize(
+    ("saved", "model", "said"),
+    [
+        (lambda: nn.DataParallel(Net(4)), lambda: Net(4), "each name begins with 'module.'"),
+        (Holder, lambda: Net(4), "each name begins with 'net.'"),
+        (lambda: Net(4), Holder, "the names of the model begin with 'net.'"),
+        (lambda: nn.DataParallel(Holder()), lambda: Net(4), "begins with 'module.net.'"),
+        (lambda: Net(4), lambda: Net(4), ""),
+    ],
+)
+def test_one_prefix_of_all_names_is_no_other_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], saved: Any, model: Any, said: str
+) -> None:
+    """As of DataParallel: it was told to be of another model."""
+    given, taken = saved(), model()
+    torch.save(given.state_dict(), tmp_path / "old.pt")
+    load_weights(taken, tmp_path / "old.pt")
+    for one, other in zip(given.parameters(), taken.parameters(), strict=True):
+        assert torch.equal(one, other)
+    told = capsys.readouterr().out
+    assert (said in told) if said else told == ""
+
+
+def test_a_prefix_of_some_names_is_left_alone(tmp_path: Path) -> None:
+    state = nn.DataParallel(Net(4)).state_dict()
+    state.pop("module.first.bias")
+    torch.save(state, tmp_path / "old.pt")
+    with pytest.raises(CheckError, match="do not fit Net: Missing key"):
+        load_weights(Net(4), tmp_path / "old.pt")
