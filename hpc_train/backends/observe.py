@@ -282,10 +282,15 @@ def _is_session_alive(directory: RunDir, events: Sequence[Event]) -> bool:
     return time.time() - beaten < SILENT_S
 
 
-def is_submitit(pid: int) -> bool:
-    """Whether a process is submitit's local controller, and not a stranger with its number."""
+def is_submitit(pid: int, proc: Path = Path("/proc")) -> bool:
+    """Whether a process is submitit's local controller, and not a stranger with its number.
+
+    In the middle of its exec it has no words yet (proc_pid_cmdline(5)), as a zombie and a thread of
+    the kernel's have none: these have no program either (proc_pid_exe(5)).
+    """
     try:
-        return b"submitit" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        words = (proc / str(pid) / "cmdline").read_bytes()
+        return b"submitit" in words if words else bool((proc / str(pid) / "exe").readlink())
     except OSError:
         return False
 
