@@ -17,6 +17,7 @@ from hpc_train.config.modules import FoundModule, absolute_name, find_module
 from hpc_train.config.origins import Origins
 from hpc_train.config.script_calls import wrong_guard
 from hpc_train.config.script_trainers import unused_trainer
+from hpc_train.config.script_tree import script_tree
 
 MOST_MODULES = 100  # a few milliseconds each
 _TRAINS = re.compile(r".*(\.fit|\.backward|\bLightningCLI)")
@@ -164,12 +165,9 @@ def own_files(
             if found.file is None or not own or found.file in seen or _is_installed(found.file):
                 continue
             seen.add(found.file)
-            try:
-                below = ast.parse(found.file.read_bytes())
-            except (OSError, SyntaxError, ValueError):
-                continue  # told by the check of the imports
-            yield found.file, below
-            waiting.append((found, below))
+            if (below := script_tree(found.file)) is not None:  # else the check of imports tells it
+                yield found.file, below
+                waiting.append((found, below))
 
 
 def _found(

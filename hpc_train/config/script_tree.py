@@ -19,7 +19,7 @@ def script_tree(file: Path) -> ast.Module | None:
         return None
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)  # several checks read the modules of a script
 def _parsed(source: bytes) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the script's own business

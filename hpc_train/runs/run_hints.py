@@ -15,6 +15,9 @@ def _at_end(name: str) -> str:
     return f"run.wait().{name} (it waits for the end; run.status().{name} {are} of now)"
 
 
+ENDED = ("done", "is_done", "finished", "ended", "completed")  # as others call it
+
+
 def of_both(name: str) -> dict[str, str]:
     """What others call the acts and the end that a run has, and a sweep as well.
 
@@ -22,9 +25,7 @@ def of_both(name: str) -> dict[str, str]:
         name: What it is called in the hint: `run` or `sweep`.
     """
     return {
-        **dict.fromkeys(
-            ("done", "is_done", "finished", "ended", "completed"), f"{name}.status().state.ended"
-        ),
+        **dict.fromkeys(ENDED, f"{name}.status().state.ended"),
         **dict.fromkeys(("kill", "stop", "abort"), f"{name}.cancel()"),
         **dict.fromkeys(("restart", "requeue", "rerun"), f"{name}.resume()"),
     }
@@ -32,8 +33,14 @@ def of_both(name: str) -> dict[str, str]:
 
 # Fields of RunStatus that say nothing of a run that waits in the queue.
 _OF_THE_END = ("metrics", "outcome", "best_models", "newest_model")
-NEWEST = "run.checkpoints(), the newest first, and none before the first is saved"
-BEST = "run.best_model().path, once one is saved: run.wait() waits for the end"
+_NEWEST = "run.checkpoints(), the newest first, and none before the first is saved"
+_BEST = "run.best_model().path, once one is saved: run.wait() waits for the end"
+SAVED = {
+    **dict.fromkeys(("checkpoint", "ckpt", "ckpts", "ckpt_path", "last_checkpoint"), _NEWEST),
+    **dict.fromkeys(
+        ("best", "best_checkpoint", "best_ckpt", "best_model_path", "best_path", "model"), _BEST
+    ),
+}
 # What others call it, or what is looked for.
 _SAID = {
     **dict.fromkeys(
@@ -44,10 +51,7 @@ _SAID = {
     **dict.fromkeys(("log", "stdout", "print_logs"), "run.logs()"),
     **dict.fromkeys(("exit_code", "returncode"), _at_end("outcome")),
     "state": "run.status().state, of now; run.wait().state waits for the end",
-    **dict.fromkeys(("checkpoint", "ckpt", "ckpts", "ckpt_path", "last_checkpoint"), NEWEST),
-    **dict.fromkeys(
-        ("best", "best_checkpoint", "best_ckpt", "best_model_path", "best_path", "model"), BEST
-    ),
+    **SAVED,
 }
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 from hpc_train.errors import Hinted
-from hpc_train.runs.run_hints import BEST, NEWEST, is_metric
+from hpc_train.runs.run_hints import ENDED, SAVED, is_metric, of_both
 
 _SAID = {
     **dict.fromkeys(("result", "results", "output", "scores"), "status.metrics, a dict"),
-    **dict.fromkeys(("done", "is_done", "finished", "ended", "completed"), "status.state.ended"),
+    **of_both("run"),
+    **dict.fromkeys(ENDED, "status.state.ended"),
+    **SAVED,
+    **dict.fromkeys(("best_model", "checkpoints"), "run.{name}(), of the run"),
     **dict.fromkeys(("exit_code", "returncode"), "status.outcome"),
-    **dict.fromkeys(("best", "best_model", "best_model_path", "best_checkpoint"), BEST),
-    **dict.fromkeys(("checkpoint", "ckpt", "ckpt_path", "checkpoints"), NEWEST),
     **dict.fromkeys(("log", "logs", "stdout"), "run.logs(), of the run"),
     **dict.fromkeys(("wait", "cancel", "resume"), "run.{name}(), of the run"),
     **dict.fromkeys(("id", "run_id"), "status.run"),

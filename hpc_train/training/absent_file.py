@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 from hpc_train.config.near_paths import meant_path
-from hpc_train.training.frame_text import nodes_of
+from hpc_train.training.frame_text import IN_WORKER, nodes_of
 from hpc_train.training.frame_values import failing_line, value_of
 
 _MOST_NAMES = 10_000  # of a folder
@@ -43,11 +43,11 @@ def absent_file(error: BaseException, said: str) -> str:
     path = told or error.filename
     if not isinstance(path, str) or not path or (told and Path(told).exists()):
         return ""
+    if slash := _without_slash(path, error):
+        return slash
     meant = meant_path(path, Path.cwd())
     if not meant and (lacks := _of_its_folder(Path(path))):
         return lacks
-    if not meant and (slash := _without_slash(path, error)):
-        return slash
     if Path(path).is_absolute():
         return meant
     if path.startswith("~"):
@@ -68,7 +68,7 @@ def _without_slash(path: str, error: FileNotFoundError) -> str:
 def _with_slash(error: FileNotFoundError, folder: str) -> str:
     """`write os.path.join(self.root, name) for self.root + name`, or the same without its names."""
     # Of a data worker's error the frames are those of who asked for the batch.
-    line = None if "Original Traceback" in str(error) else failing_line(error)
+    line = None if IN_WORKER in str(error) else failing_line(error)
     if line is None:
         return _JOINED
     frame, nodes = line

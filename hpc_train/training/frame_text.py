@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,10 @@ import hpc_train
 
 INSTALLED = ("site-packages", "dist-packages")
 PACKAGE = Path(hpc_train.__file__).parent
+# In the text of a data worker's error, which torch raises anew (torch/_utils.py, ExceptionWrapper):
+# its frames are those of who asked for the batch, and the worker's stand in the text.
+IN_WORKER = "Original Traceback (most recent call last)"
+_FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+), in (\w+)', re.MULTILINE)
 EXAMPLES = PACKAGE / "examples"  # they count as the user's
 
 
@@ -24,6 +29,11 @@ def is_users(file: str) -> bool:
     if any(part in INSTALLED for part in path.parts):
         return False
     return path.is_relative_to(EXAMPLES) or not path.is_relative_to(PACKAGE)
+
+
+def frames_in(text: str) -> list[tuple[str, int, str]]:
+    """The file, the line and the function of each frame that a printed traceback has."""
+    return [(file, int(line), function) for file, line, function in _FRAME.findall(text)]
 
 
 def nodes_of_file(frame: FrameType) -> Iterator[ast.AST]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from hpc_train.config.lengthless_sets import LEN, indexed_by_number
 from hpc_train.config.sampleless_sets import GETS
-from hpc_train.training.frame_text import shown_class, shown_file
+from hpc_train.training.frame_text import IN_WORKER, frames_in, shown_class, shown_file
 from hpc_train.training.samples_differ import sets_of
 from hpc_train.training.users_method import lines_of, parsed
 
@@ -17,8 +17,6 @@ _SIZE = re.compile(
     r"index (?P<index>\d+) is out of bounds for (?:dimension|axis) 0 with size (?P<size>\d+)"
 )
 _UNSIZED = re.compile(r"list index out of range|positional indexer is out-of-bounds")
-_IN_WORKER = "Original Traceback (most recent call last)"
-_FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+), in (\w+)', re.MULTILINE)
 
 
 def past_the_end(error: IndexError) -> str:
@@ -27,7 +25,7 @@ def past_the_end(error: IndexError) -> str:
     Only where the number of the sample itself is what was indexed with: the numbers of others,
     as of a row that it has, follow from no length.
     """
-    if _IN_WORKER in str(error):
+    if IN_WORKER in str(error):
         return next(filter(None, (_of_worker(error, it) for it in sets_of(error))), "")
     for frame, _ in traceback.walk_tb(error.__traceback__):
         names, holder = frame.f_code.co_varnames, frame.f_locals.get("self")
@@ -43,7 +41,7 @@ def past_the_end(error: IndexError) -> str:
 
 def _of_worker(error: IndexError, dataset: Any) -> str:
     """Of its text, as a data worker hands it over, and of the set that the rank has itself."""
-    frames, getter = _FRAME.findall(str(error)), _getter(dataset)
+    frames, getter = frames_in(str(error)), _getter(dataset)
     code = getattr(getter, "__code__", None)
     if not frames or code is None or frames[-1][0] != code.co_filename or frames[-1][2] != GETS:
         return ""

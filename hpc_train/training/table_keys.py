@@ -16,21 +16,20 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 from hpc_train.config.words import did_you_mean
-from hpc_train.training.frame_text import is_at, is_users
+from hpc_train.training.frame_text import IN_WORKER, frames_in, is_at, is_users
 from hpc_train.training.frame_values import failing_line, value_of
 from hpc_train.training.samples_differ import sets_of
 
 _FRAME, _SERIES = "DataFrame", "Series"
 _MOST_NAMES = 5
-# As torch has it of a data worker's, whose frames are those of who asked for the batch.
-_OF_WORKER = re.compile(r"Original Traceback.*^KeyError: (?P<key>'[^'\n]+'|\d+)\s*\Z", re.S | re.M)
-_PLACE = re.compile(r'^\s*File "([^"]+)", line (\d+), in \w+', re.MULTILINE)
+_KEY = re.compile(r"^KeyError: (?P<key>'[^'\n]+'|\d+)\s*\Z", re.MULTILINE)
 
 
 def table_key(error: KeyError) -> str:
     """What to write for it; empty where the line takes nothing of a table."""
-    if found := _OF_WORKER.search(str(error)):
-        return _of_worker(error, ast.literal_eval(found["key"]))
+    if IN_WORKER in str(error):
+        found = _KEY.search(str(error))
+        return _of_worker(error, ast.literal_eval(found["key"])) if found else ""
     key = error.args[0] if error.args else None
     line = failing_line(error)
     return _told(*line, key) if line is not None else ""
@@ -38,12 +37,15 @@ def table_key(error: KeyError) -> str:
 
 def _of_worker(error: KeyError, key: object) -> str:
     """By the line that its text has, and the set that the rank has itself."""
-    own = [(file, int(line)) for file, line in _PLACE.findall(str(error)) if is_users(file)]
-    text = "".join(linecache.getlines(own[-1][0])) if own else ""
-    try:
-        nodes = [it for it in ast.walk(ast.parse(text)) if is_at(it, own[-1][1])]
-    except (SyntaxError, ValueError, IndexError):
+    own = [(file, line) for file, line, _ in frames_in(str(error)) if is_users(file)]
+    if not own:
         return ""
+    file, line = own[-1]
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return ""
+    nodes = [it for it in ast.walk(tree) if is_at(it, line)]
     seen: Any = (SimpleNamespace(f_locals={"self": it}, f_globals={}) for it in sets_of(error))
     return next(filter(None, (_told(it, nodes, key) for it in seen)), "")
 

@@ -144,3 +144,15 @@ def test_where_the_folder_has_no_such_file_no_slash_is_said_to_be_missing(
     with pytest.raises(FileNotFoundError) as caught:
         np.loadtxt("clipsc19.wav")
     assert "slash" not in fix_of(caught.value)
+
+
+def test_a_missing_slash_is_told_before_what_else_its_folder_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "clips" / "dogs").mkdir(parents=True)
+    for name in ("other.wav", "dogs/c19.wav"):
+        (tmp_path / "clips" / name).touch()
+    with pytest.raises(FileNotFoundError) as caught:
+        np.loadtxt("clips/dogsc19.wav")
+    assert "c19.wav is in the folder clips/dogs, and a slash between" in fix_of(caught.value)

@@ -43,7 +43,7 @@ class LossWatch:
         self._is_manual = not module.automatic_optimization and has
         self._batches = -1 if resumed else 0
         self._versions = _versions(module)
-        is_first = not resumed and module.trainer.global_step == 0
+        is_first = not resumed and module.trainer.global_step == 0 and self._rank.rank == 0
         self._first = IdleEpoch(module, self._rank.rate) if is_first else None
 
     def loss_came(self) -> None:
