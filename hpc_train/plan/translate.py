@@ -82,6 +82,7 @@ def translate(
         shell.settle()
     made.settle_shape()
     made.settle_array()
+    made.settle_loops()
     made.settle_others()
     return made
 
@@ -304,7 +305,7 @@ class _CommandReader:
             words[at] = word = self.made.folders.filled_in(typed)
             if word != typed:
                 self.made.say(typed, f"{word}, as seen from where the job starts")
-        swept = self.made.array.swept(words)
+        swept = self.made.loops.swept(self.made.array.swept(words))
         for typed, word in zip(words, swept, strict=True):
             if word != typed:
                 self.made.say(typed, f"{word}, which the sweep gives its value")

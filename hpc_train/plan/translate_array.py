@@ -89,7 +89,7 @@ class TaskArray:
         """Behind `--sweep KEY=`; `_why` is said where there are none."""
         at = [number + shift for number in self._numbers]
         if not name:
-            return _as_text(at)
+            return as_numbers(at)
         listed = self.lists.get(name)
         if listed is None:
             self._why = f"the values of {name} are not known here; {_NO_PLACE}"
@@ -106,7 +106,7 @@ class TaskArray:
         twice = next((it for it, text in enumerate(texts) if text in texts[:it]), None)
         if twice is not None:
             self._why = f"{name} has {values[twice]} twice, and a sweep takes each value once"
-        return ",".join(map(_quoted, values)) if len(values) > 1 else f"[{_quoted(values[0])}]"
+        return as_values(values)
 
 
 def array_numbers(text: str) -> list[int]:
@@ -157,7 +157,13 @@ def _key(words: Sequence[str]) -> str:
     return ""
 
 
-def _as_text(numbers: Sequence[int]) -> str:
+def as_values(values: Sequence[str]) -> str:
+    """What stands behind `--sweep KEY=` for them, each as the text that it is."""
+    return ",".join(map(_quoted, values)) if len(values) > 1 else f"[{_quoted(values[0])}]"
+
+
+def as_numbers(numbers: Sequence[int]) -> str:
+    """The same of whole numbers: a range where many of them follow each other."""
     steps = {after - before for before, after in itertools.pairwise(numbers)}
     if len(numbers) <= _WRITTEN_OUT or len(steps) > 1:
         return ",".join(map(str, numbers))

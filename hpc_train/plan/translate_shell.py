@@ -55,7 +55,6 @@ ONE_A_TASK = (
     " an argument of the script, {KEY} with --sweep KEY=VALUES"
 )
 _ITS_DEFAULT = "its default, as nothing above sets it"
-_LOOP = re.compile(r"for\s+(\w+)\s+in\s+([\w.+\- ]+?)(?:\s*;?\s*do)?")
 _IF_SAVED = re.compile(r"if .*-[fes]\s+\"?([\w./*-]*(?:ckpt|checkpoint|\.pth?\b)[\w./*-]*)")
 _PARTS = ("then", "else", "fi", "do", "done", "esac")
 _BLOCKS = ("if", "then", "else", "elif", "fi", "for", "while", "do", "done", "case", "esac")
@@ -92,7 +91,7 @@ class ShellLines:
         for name in self._used & self._told.keys():
             for line in self._told[name]:
                 of_a_task = name in array.lists or TASK_ID in line
-                is_lost = of_a_task and not array.options
+                is_lost = of_a_task and not (array.options or self.made.loops.options)
                 self.made.say_instead(line, _NOT_EXPORTED, _NOT_COMPUTED if is_lost else _IN_PLACE)
                 if (line, ONE_A_TASK) in self.made.refused:
                     self.made.refused.remove((line, ONE_A_TASK))
@@ -140,13 +139,9 @@ class ShellLines:
 
     def _block(self, line: str) -> None:
         """A loop, of trainings as a rule, or a condition, of a checkpoint for one."""
-        if loop := _LOOP.fullmatch(line):
-            name, values = loop[1], ",".join(loop[2].split())
-            of_it = (
-                f"of trainings it is a sweep, with {{{name}}} for ${name}: --sweep {name}={values}"
-            )
-            self.made.refuse(line, f"a loop is the shell's: {of_it}")
-        elif line in _PARTS:
+        if self.made.loops.take(line, self.made.array.lists):
+            return
+        if line in _PARTS:
             self.made.say(line, "left out: of the line above, which is told")
         elif found := _IF_SAVED.search(line):
             form = f'{{when: {found[1]}, args: [OPTION, "{{newest}}"]}}'

@@ -9,6 +9,7 @@ from typing import Any
 
 from hpc_train.plan.translate_array import TaskArray
 from hpc_train.plan.translate_folders import LEFT_OUT, Folders, typed_folder
+from hpc_train.plan.translate_loops import ShellLoops
 
 _SHAPE = {"slurm.nodes": "--nodes", "slurm.gpus_per_node": "--gpus"}
 
@@ -28,6 +29,7 @@ class Translation:
     starts_in: str = ""  # where the script is started, as `Folders.now`
     sourced: dict[str, str | None] = field(default_factory=dict)  # file -> where it was sourced
     array: TaskArray = field(default_factory=TaskArray)
+    loops: ShellLoops = field(default_factory=ShellLoops)
     cpus_of_task: tuple[str, int] | None = None  # the word and the number of --cpus-per-task
     others: list[list[str]] = field(default_factory=list)  # scripts behind the first
     # Names of the script's own variables whose values the shell alone can tell -> their lines.
@@ -99,6 +101,15 @@ class Translation:
         elif self.array.word:
             self.say(self.array.word, " ".join(self.array.options))
             self.devices = ""  # of one machine; a sweep's jobs have those that Slurm gives
+
+    def settle_loops(self) -> None:
+        """Say what became of the shell's loops."""
+        for line, why in self.loops.left():
+            self.refuse(line, why)
+        for line, what in self.loops.became():
+            self.say(line, what)
+        if self.loops.options:
+            self.devices = ""
 
     def settle_others(self) -> None:
         """Say of each script behind the first how it is submitted, with the same config."""
@@ -185,10 +196,10 @@ class Translation:
         words += self.shape_options()
         words += ["--devices", self.devices] if self.devices else []
         if self.script and not self.config.keys() - _SHAPE.keys():
-            words += [self.script[0], *self.array.options]
+            words += [self.script[0], *self.array.options, *self.loops.options]
             words += ["--", *self.script[1:]] if self.script[1:] else []
         else:
-            words += [self._config_from_there(), *self.array.options]
+            words += [self._config_from_there(), *self.array.options, *self.loops.options]
         line = shlex.join(words)
         return f"cd {typed_folder(self.starts_in)} && {line}" if self.starts_in else line
 

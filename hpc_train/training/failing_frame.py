@@ -14,6 +14,7 @@ from typing import Any
 from hpc_train.training.lacking_words import lacking_words
 from hpc_train.training.logged_later import logged_later
 from hpc_train.training.past_the_end import past_the_end
+from hpc_train.training.stacked_batches import stacked_batches
 from hpc_train.training.table_keys import table_key
 from hpc_train.training.text_columns import text_columns
 
@@ -35,6 +36,8 @@ _SIZED = ("list", "tuple", "str", "ndarray", "Tensor")
 def of_frame(error: BaseException) -> str:
     """What to write, by the values at the failed line; empty where they tell nothing."""
     said = str(error)
+    if isinstance(error, RuntimeError | ValueError) and (told := stacked_batches(error)):
+        return told
     if isinstance(error, TypeError) and _STR_INDEX.search(said):
         return _of_sequence(error)
     if isinstance(error, IndexError):

@@ -6,20 +6,67 @@ import pytest
 
 from tests.plan.test_translate import made
 
-SWEEP = "a loop is the shell's: of trainings it is a sweep, with {lr} for $lr: --sweep lr=0.1,0.01"
+IS_A_SWEEP = ["--lr", "{lr}"]
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "for lr in 0.1 0.01; do\n  python a.py --lr $lr\ndone",
-        "for lr in 0.1 0.01\ndo\n  python a.py --lr $lr\ndone",
+        "for lr in 0.1 0.01\ndo\n  python a.py --lr ${lr}\ndone",
         "for lr in 0.1 0.01; do python a.py --lr $lr; done",
+        'LRS=(0.1 0.01)\nfor lr in "${LRS[@]}"; do srun python a.py --lr "$lr"; done',
     ],
 )
 def test_a_loop_of_trainings_is_a_sweep(text: str) -> None:
     """`write what it does into env.setup` was told, where no training can stand."""
-    assert [why for _, why in made(text).refused] == [SWEEP]
+    found = made(text)
+    assert found.refused == []
+    assert found.script == ["a.py", *IS_A_SWEEP]
+    assert found.submit_line() == "hpc-train submit a.py --sweep lr=0.1,0.01 -- --lr '{lr}'"
+    said = dict(found.said)
+    assert not {"do", "done"} & said.keys()
+    assert said[next(it for it in said if it.startswith("for "))] == (
+        "--sweep lr=0.1,0.01, a run for each of them"
+    )
+
+
+def test_loops_within_each_other_are_one_sweep_of_both() -> None:
+    text = "for lr in 0.1 1; do\nfor m in small big; do\n{}\ndone\ndone\npython b.py --lr $lr"
+    found = made(text.format("python a.py --lr=$lr --model $m --out runs/${lr}_$m"))
+    assert found.submit_line() == (
+        "hpc-train submit a.py --sweep lr=0.1,1 --sweep m=small,big --"
+        " '--lr={lr}' --model '{m}' --out 'runs/{lr}_{m}'"
+    )
+    assert [word for word, _ in found.refused] == ["b.py --lr '$lr'"]  # behind the loop
+
+
+@pytest.mark.parametrize(
+    ("values", "swept"),
+    [
+        ("1", "[1]"),
+        ("{1..3}", "1,2,3"),
+        ("$(seq 3)", "1,2,3"),
+        ("$(seq 1 20)", "range(1,21)"),
+        ("$(ls)", ""),
+        ("*.yaml", ""),
+        ("1 1", ""),
+        ("{3..1}", ""),
+        ('"${NONE[@]}"', ""),
+    ],
+)
+def test_values_of_a_loop_are_those_that_the_text_tells(values: str, swept: str) -> None:
+    found = made(f"for s in {values}; do python a.py --s $s; done")
+    assert found.loops.options == (["--sweep", f"s={swept}"] if swept else [])
+    assert bool(found.refused) is not bool(swept)
+
+
+def test_a_loop_that_no_training_has_a_value_of_has_no_equivalent() -> None:
+    ((line, why),) = made("for i in 1 2; do\npython a.py\ndone").refused
+    assert line == "for i in 1 2"
+    assert why == (
+        "a loop is the shell's: of trainings it is a sweep, with {i} for $i: --sweep i=1,2"
+    )
 
 
 def test_a_condition_of_a_checkpoint_is_script_resume() -> None:
