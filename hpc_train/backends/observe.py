@@ -43,6 +43,7 @@ from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import JobView, is_federated, query_jobs
 from hpc_train.slurm.nodes import NodeRow, known_nodes
 from hpc_train.slurm.pending import explain_running, waits_for_nodes
+from hpc_train.slurm.reservations import Reservation, is_reserved, known_reservations
 from hpc_train.slurm.site import chosen_cluster
 from hpc_train.slurm.srun_words import waits_for
 
@@ -60,12 +61,14 @@ class SlurmAnswer:
         silence: Why Slurm could not tell anything; then there are none.
         asked: The jobs that it was asked about; None where that was all.
         nodes: All of them with their states, where a job waits for some that cannot be had.
+        reservations: All of them, where a job waits for the end of one of others.
     """
 
     jobs: Mapping[str, JobView] = field(default_factory=dict)
     silence: str = ""
     asked: Collection[str] | None = None
     nodes: Sequence[NodeRow] = ()
+    reservations: Sequence[Reservation] = ()
 
     def silence_on(self, job_id: str) -> str:
         """Why nothing is known of a job; empty where Slurm does not know it."""
@@ -166,8 +169,10 @@ def ask_slurm(job_ids: Collection[str]) -> SlurmAnswer:
         jobs = query_jobs(job_ids)
     except SlurmError:
         return SlurmAnswer(silence="Slurm does not answer")
-    ask = any(waits_for_nodes(job.reason) for job in jobs.values())
-    return SlurmAnswer(jobs, nodes=known_nodes() if ask else ())
+    reasons = [job.reason for job in jobs.values()]
+    reserved = known_reservations() if any(map(is_reserved, reasons)) else ()
+    ask = bool(reserved) or any(map(waits_for_nodes, reasons))
+    return SlurmAnswer(jobs, nodes=known_nodes() if ask else (), reservations=reserved)
 
 
 def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> SchedulerView:
@@ -188,7 +193,8 @@ def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> Sc
         silence = elsewhere or answer.silence_on(job_id)
         return SchedulerView(None, silence=silence, last_words=words)
     if job.state is RunState.PENDING:
-        return pending_view(directory, events, job, answer.nodes, time.time())
+        rows, reserved = answer.nodes, answer.reservations
+        return pending_view(directory, events, job, rows, reserved, time.time())
     if job.state is RunState.RUNNING:
         return SchedulerView(
             job.state,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.backends.known_plan import known_plan
@@ -24,6 +25,7 @@ from hpc_train.runs.sweep_dir import Entry, entry_at, events_of_point
 from hpc_train.slurm.jobs import JobView
 from hpc_train.slurm.nodes import NodeRow
 from hpc_train.slurm.pending import Asked, explain_pending, explain_waiting, is_not_before
+from hpc_train.slurm.reservations import Reservation
 
 FAR_S = 300 * 86400.0  # a job without a time limit counts as one of a year
 NO_LIMIT_IN_FRONT = "jobs in front have no time limit, so its start is not known"
@@ -34,16 +36,18 @@ def pending_view(
     events: Sequence[Event],
     job: JobView,
     nodes: Sequence[NodeRow],
+    reservations: Sequence[Reservation],
     now: float,
 ) -> SchedulerView:
     """What is told of a job that waits, why it does, and what keeps it from starting well.
 
     Args:
         nodes: What Slurm has, where it was asked.
+        reservations: The same of them.
     """
     # Without time limits Slurm expects the jobs in front to take a year.
     far = job.starts_in_s(now) > FAR_S and not is_not_before(job.reason)
-    asked = _asked(run, events, job, nodes)
+    asked = replace(_asked(run, events, job), nodes=nodes, reservations=reservations, now=now)
     meanings = (
         _what_for(events, job.reason) or explain_waiting(job.reason, asked, now),
         NO_LIMIT_IN_FRONT if far else "",
@@ -60,7 +64,7 @@ def pending_view(
 
 def pending_trouble(run: RunDir, events: Sequence[Event], job: JobView) -> str:
     """Of a job that has ended: why it could not start, as Slurm's last reason tells."""
-    return _trouble(events, job, _asked(run, events, job, ()))
+    return _trouble(events, job, _asked(run, events, job))
 
 
 def _trouble(events: Sequence[Event], job: JobView, asked: Asked) -> str:
@@ -130,7 +134,7 @@ def _listed(runs: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(runs[:-1]), runs[-1])))
 
 
-def _asked(run: RunDir, events: Sequence[Event], job: JobView, nodes: Sequence[NodeRow]) -> Asked:
+def _asked(run: RunDir, events: Sequence[Event], job: JobView) -> Asked:
     plan, attempts = known_plan(run), attempts_in(events)
     saved = any(attempt.saved_step for attempt in attempts)
     return Asked(
@@ -138,6 +142,5 @@ def _asked(run: RunDir, events: Sequence[Event], job: JobView, nodes: Sequence[N
         has_run=any(attempt.job_id == job.job_id for attempt in attempts),
         # The run of a rendered script has no config in which a key could be changed.
         resumable=run.run_id if saved and run.config.is_file() else "",
-        nodes=nodes,
         start=job.start,
     )

@@ -6,6 +6,8 @@ import contextlib
 import os
 import re
 import shlex
+import time
+from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.errors import HpcTrainError, NoSuchRunError, SlurmError
@@ -23,6 +25,7 @@ from hpc_train.slurm.pending import (
     is_not_before,
     never_starts,
 )
+from hpc_train.slurm.reservations import is_reserved, known_reservations
 
 _ASK_S = 5.0
 _LOG_NOT_OPENED = "0:53"  # of a batch job that slurmd could not begin, as without its log
@@ -153,8 +156,11 @@ def _plan_in(text: str) -> Plan | None:
 
 def _waits(what: str, word: str, job: JobDetails, plan: Plan) -> NoSuchRunError:
     reason = job.get("Reason")
-    trouble, _, way = explain_pending(reason, word).partition(": ")
-    meaning = trouble or explain_waiting(reason, Asked(options=dict(plan.slurm.options)))
+    asked = Asked(options=dict(plan.slurm.options))
+    if is_reserved(reason):
+        asked = replace(asked, reservations=known_reservations(), now=time.time())
+    trouble, _, way = explain_pending(reason, word, asked).partition(": ")
+    meaning = trouble or explain_waiting(reason, asked)
     if is_not_before(reason) and not job.restarts:
         meaning = f"not before {job.get('StartTime').replace('T', ' ')}"
     told = ": ".join(filter(None, (f"{what}, and waits", reason, meaning)))

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -24,8 +25,9 @@ from hpc_train.slurm.command import run as run_slurm
 from hpc_train.slurm.jobs import PendingJob, job_details, pending_job
 from hpc_train.slurm.nodes import down_nodes_for, known_nodes, told_by_reason
 from hpc_train.slurm.partitions import check_partition
-from hpc_train.slurm.pending import explain_pending, explain_waiting, never_starts
+from hpc_train.slurm.pending import Asked, explain_pending, explain_waiting, never_starts
 from hpc_train.slurm.refusals import UNAVAILABLE, refusal_error
+from hpc_train.slurm.reservations import is_reserved, known_reservations
 from hpc_train.slurm.site import controller_down
 
 FIRST_QUESTION_S = 2.0  # an allocation that is there sooner waits for nothing
@@ -163,7 +165,10 @@ def _told_why_it_waits(
 
 def _why_waiting(job: PendingJob) -> str:
     why = job.reason or "Slurm gives no reason yet"
-    if meaning := explain_pending(job.reason, job.job_id) or explain_waiting(job.reason):
+    asked = Asked()
+    if is_reserved(job.reason):
+        asked = Asked(reservations=known_reservations(), now=time.time())
+    if meaning := explain_pending(job.reason, job.job_id, asked) or explain_waiting(job.reason):
         why += f" ({meaning})"
     start = f"; Slurm expects it to start at {job.start}" if job.start else ""
     return f"job {job.job_id} waits since {job.submitted}: {why}{start}"

@@ -127,6 +127,11 @@ def down_nodes_for(
     return {node: nodes[node] for node in _out_of(nodes, _OUT, options)}
 
 
+def nodes_of_partition(options: Mapping[str, str | None], rows: Sequence[NodeRow]) -> list[str]:
+    """The nodes that a job may have; none where its options do not tell."""
+    return [*_nodes_for(options, rows)]
+
+
 def _node_rows(*, timeout_s: float) -> list[NodeRow]:
     argv = ["sinfo", "--local", "--noheader", "--Node", "--format=%P|%N|%T|%E"]
     said = run(argv, timeout_s=timeout_s)

@@ -15,6 +15,7 @@ from hpc_train.plan.hostlist import expand
 from hpc_train.slurm.jobs import seconds_of
 from hpc_train.slurm.nodes import UNUSABLE, NodeRow, NodeState, down_nodes_for, told_out
 from hpc_train.slurm.refusals import ACCOUNT_SHOWN, QOS_SHOWN, first_meaning
+from hpc_train.slurm.reservations import Reservation, explain_reserved, is_reserved
 
 # With these the job waits for ever unless somebody changes it.
 PENDING_FOR_GOOD = {
@@ -37,7 +38,8 @@ PENDING_FOR_GOOD = {
     "QOSMaxGRESPerJob": ("slurm.gpus_per_node", "is more than your QOS allows"),
 }
 # Of these, the ones that an administrator or a repair may end.
-_MAY_PASS = ("PartitionDown", "PartitionInactive", "ReqNodeNotAvail")
+_OF_PARTITION = ("PartitionDown", "PartitionInactive")
+_MAY_PASS = (*_OF_PARTITION, "ReqNodeNotAvail")
 # Where several keys may be meant: those of them that can be, and what is meant where none is set.
 _ONE_OF = {
     "BadConstraints": (
@@ -92,6 +94,8 @@ class Asked:
         has_run: It has begun before, and was requeued.
         resumable: Its run, where a cancel and a resume with another key keep the run's steps.
         nodes: What Slurm has, where it was asked.
+        reservations: The same of them.
+        now: When they were, in seconds since the epoch.
         start: When it can begin at the earliest, in Slurm's form, local to the cluster.
     """
 
@@ -99,6 +103,8 @@ class Asked:
     has_run: bool = False
     resumable: str = ""
     nodes: Sequence[NodeRow] = ()
+    reservations: Sequence[Reservation] = ()
+    now: float = 0.0
     start: str = ""
 
 
@@ -115,14 +121,26 @@ def explain_pending(reason: str, job_id: str = "JOB", asked: Asked = _NOTHING) -
     word = _word(reason)
     if word not in PENDING_FOR_GOOD:
         return ""
+    if is_reserved(reason):
+        return _reserved(asked)
     keys = _keys(word, asked)
     way = _way(keys, asked)
     found = re.search(rf"{_UNAVAILABLE}([^\s()]+)", reason)
     if word in _MAY_PASS:
         whys = told_out(_named(found[1] if found else "", asked.nodes))
-        way = f"{whys or '`sinfo -R` says why'}; it starts when that has passed, or {way}"
+        of_nodes = whys or "`sinfo -R` says why"
+        told = "`sinfo -s` shows those that are up" if word in _OF_PARTITION else of_nodes
+        way = f"{told}; it starts when that has passed, or {way}"
     trouble = PENDING_FOR_GOOD[word][1]
     return f"{keys} {trouble}{f' ({found[1]})' if found else ''}: {way}"
+
+
+def _reserved(asked: Asked) -> str:
+    """What is reserved, until when, and what may be done beside waiting for that."""
+    said, shorter = explain_reserved(asked.reservations, asked.options, asked.nodes, asked.now)
+    passes = "it starts when that has passed"
+    rest = f"{shorter} ({_way('slurm.time', asked)}); else {passes}" if shorter else passes
+    return f"{said}: {rest}"
 
 
 def explain_waiting(reason: str, asked: Asked = _NOTHING, now: float = 0.0) -> str:

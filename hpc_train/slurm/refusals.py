@@ -79,6 +79,17 @@ REFUSALS = (
         "slurm.reservation",
         "`scontrol show reservation` lists them and who may use them",
     ),
+    Refusal(
+        "Required partition not available",
+        "slurm.partition (--partition)",
+        "it takes no jobs now; `sinfo -s` shows those that are up",
+    ),
+    Refusal(
+        "Access denied to requested reservation",
+        "slurm.reservation",
+        "you may not use it: leave it out, or ask whose it is (`scontrol show reservation` has"
+        " Users and Accounts)",
+    ),
     Refusal("other parameter too long", "slurm.comment or slurm.extra", "write a shorter text"),
     Refusal("Invalid license", "slurm.licenses", "`scontrol show licenses` lists them"),
     Refusal(

@@ -35,6 +35,7 @@ class _KnownNames:
     none: str
 
 
+_OUT = "Required partition not available"  # slurm_strerror of ESLURM_PARTITION_NOT_AVAIL
 _NAMES = {
     "partition": _KnownNames(
         "[Ii]nvalid partition",
@@ -84,6 +85,8 @@ def name_for_refused(stderr: str, options: Mapping[str, str | None]) -> str:
         stderr: sbatch's words.
         options: sbatch's long options by name, as they were asked for.
     """
+    if _OUT in stderr and not options.get("clusters"):
+        return _partition_that_is_out(options)
     found = next((it for it in _NAMES.items() if re.search(it[1].refused, stderr)), None)
     if found is None or options.get("clusters"):
         return ""  # another cluster has names of its own
@@ -111,6 +114,25 @@ def name_for_refused(stderr: str, options: Mapping[str, str | None]) -> str:
         return f"slurm.{option} is {written}, and {none}" if none else ""
     meant = did_you_mean(strange[0], there)
     return f"slurm.{option} is {written}: {meant}{' ' if meant else ''}{_shown(strange[0], there)}"
+
+
+def _partition_that_is_out(options: Mapping[str, str | None]) -> str:
+    """Which partition takes no jobs, and those that do; empty where Slurm does not tell."""
+    try:
+        said = run(["sinfo", "--noheader", "--format=%P|%a"], timeout_s=PATIENCE_S)
+    except SlurmError:
+        return ""
+    rows = [line.strip().partition("|") for line in said.stdout.splitlines() if "|" in line]
+    named = options.get("partition") or os.environ.get("SBATCH_PARTITION") or ""
+    wanted = named.split(",") if named else [it[:-1] for it, _, _ in rows if it.endswith("*")]
+    states = {name.rstrip("*"): state for name, _, state in rows}
+    out = [f"{it} ({states[it]})" for it in wanted if states.get(it, "up") != "up"]
+    if not out:
+        return ""
+    up = [name for name, state in states.items() if state == "up"]
+    shown = f"up {'are' if up[1:] else 'is'} {', '.join(up[:MOST_SHOWN])}" if up else "none is up"
+    key = "slurm.partition (--partition) is" if named else "the default partition is"
+    return f"{key} {' and '.join(out)}, which takes no jobs now: {shown}"
 
 
 def _few(nodes: list[str]) -> str:
