@@ -62,7 +62,8 @@ HABITS = {
     ),
     **dict.fromkeys(
         (("run", "sweep"), ("launch", "sweep")),
-        "one training at a time here: KEY=VALUE; a sweep is a job array: hpc-train submit --sweep",
+        "one training at a time here: KEY=VALUE; on a cluster a sweep is a job array: hpc-train"
+        " submit --sweep",
     ),
     **dict.fromkeys(
         (("run", name) for name in ("dry-run", "dryrun", "dry")),

@@ -9,6 +9,7 @@ from functools import lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from hpc_train.config.syntax_words import how_to_correct
 from hpc_train.errors import ConfigError
 
 _MOST_STEPS = 12  # modules may take all names of one another
@@ -146,9 +147,8 @@ def _names_in(source: bytes, file: Path) -> Names:
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         what = getattr(error, "msg", None) or str(error)
-        raise ConfigError(
-            f"{file}:{line}: {what}", "the file cannot be imported: fix that line"
-        ) from error
+        hint = f"the file cannot be imported: {how_to_correct(error, source)}"
+        raise ConfigError(f"{file}:{line}: {what}", hint) from error
     definitions: dict[str, ast.ClassDef | ast.FunctionDef] = {}
     bound: set[str] = set()
     imports: dict[str, str] = {}

@@ -26,6 +26,7 @@ from hpc_train.config.script_trainers import (
 )
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.script_words import ADD_BEHIND
+from hpc_train.config.syntax_words import how_to_correct
 
 if TYPE_CHECKING:
     from hpc_train.config.ranks_apart import Apart
@@ -120,7 +121,7 @@ def check_script(
         line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         what = error.msg if isinstance(error, SyntaxError) else str(error)
         raise origins.error(
-            key, f": {written}{line} is no Python: {what}", "correct it, or name another file"
+            key, f": {written}{line} is no Python: {what}", how_to_correct(error, source)
         ) from error
     if search_path:
         _check_imports((workdir / written).resolve(), source, search_path)

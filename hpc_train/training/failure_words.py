@@ -32,6 +32,7 @@ from hpc_train.training.empty_data import empty_data
 from hpc_train.training.failing_frame import of_frame
 from hpc_train.training.few_gpus import few_gpus
 from hpc_train.training.given_texts import fix_of_text
+from hpc_train.training.images_alike import images_alike
 from hpc_train.training.kept_graph import kept_graph
 from hpc_train.training.kept_lists import kept_list
 from hpc_train.training.lengthless_set import lengthless_set
@@ -176,11 +177,8 @@ def _of_samples(error: BaseException) -> str:
         whole = "it has to return a whole sample on every way"
         return f"{none} gave None: {whole}; one to be left out goes in a collate_fn"
     of = samples_differ(error).of
-    return (
-        f"{of} gives samples that differ in size: pad or crop them there, or in a collate_fn"
-        if of
-        else ""
-    )
+    how = images_alike(error) or "pad or crop them there, or in a collate_fn"
+    return f"{of} gives samples that differ in size: {how}" if of else ""
 
 
 def _of_checkpoint(error: BaseException) -> str:

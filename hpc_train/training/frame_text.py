@@ -38,8 +38,13 @@ def frames_in(text: str) -> list[tuple[str, int, str]]:
 
 def nodes_of_file(frame: FrameType) -> Iterator[ast.AST]:
     """All of the file that its code is in; nothing where the text does not tell."""
+    yield from nodes_in_file(frame.f_code.co_filename)
+
+
+def nodes_in_file(file: str) -> Iterator[ast.AST]:
+    """All that a file's text does; nothing where it does not tell."""
     try:
-        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
+        tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):  # a notebook's cell with a magic, or a file that has changed
         return
     yield from ast.walk(tree)

@@ -60,6 +60,26 @@ def test_another_tools_word_for_a_base_is_told_as_defaults(
     refused(hpc, project, ["run", "cfg.yaml"], 3, f"{line.partition(':')[0]} is no key", fix)
 
 
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        (
+            ["--sweep", "trainer.max_epochs=1,2"],
+            "the first is: hpc-train run cfg.yaml trainer.max_epochs=1; on",
+        ),
+        (
+            ["--sweep=seed=1,2", "--sweep", "name=a,b"],
+            "the first is: hpc-train run cfg.yaml seed=1 name=a; on",
+        ),
+        (["--sweep", "seed=range(3)"], "KEY=VALUE; on a cluster a sweep is a job array"),
+    ],
+)
+def test_a_sweep_of_run_is_told_with_its_first_training(
+    hpc, project: Path, words: list[str], fix: str
+) -> None:
+    refused(hpc, project, ["run", "cfg.yaml", *words], 2, "--sweep", fix)
+
+
 def test_a_dry_run_of_a_training_here_is_told_with_what_trains_nothing(hpc, project: Path) -> None:
     fix = "nothing is trained by hpc-train submit --dry-run CFG"
     refused(hpc, project, ["run", "--dry-run", "cfg.yaml"], 2, "'--dry-run'", fix)

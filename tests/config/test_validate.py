@@ -66,7 +66,7 @@ def test_a_class_is_found_without_importing_its_module(model: str, nets: Path) -
             "it takes width",
         ),
         ("{class_path: nets.Net}", "nets.Net needs the argument 'width'", "width: ... below"),
-        ("{class_path: broken.Net}", "broken.py:2: ", "fix that line"),
+        ("{class_path: broken.Net}", "broken.py:2: ", "correct that line: "),
         (
             "{class_path: needy.Net}",
             "model.class_path: needy.py:3: imports 'not_here', which is not installed",
@@ -225,7 +225,7 @@ class Net(LightningModule): ...
         ("from .inner import ff", "use.py:6: imports 'ff' from own.inner, which has no", "'f'"),
         ("from .other import x", "own/other.py:2: imports 'gone', which is not installed", "pip"),
         ("from own import other2", "imports 'other2' from own, which has no such name", "'other'"),
-        ("from .bad import x", "own/bad.py:1: ", "fix that line"),
+        ("from .bad import x", "own/bad.py:1: ", "correct that line: "),
         ("from .circle import x", "circle.py:1: imports 'Net' from own.use, which", "move one of"),
     ],
 )
