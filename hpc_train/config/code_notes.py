@@ -129,7 +129,7 @@ def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
     """Of a script of several ranks that may train apart, or each on all; the sure is refused."""
     tree = script_tree(workdir / (config.script.path or ""))
     if tree is not None and config.script.launcher != "none":
-        for line, said, hint in fixed_ranks(tree, nodes=config.slurm.nodes, ranks=ranks_of(config)):
+        for line, said, hint in fixed_ranks(tree, ranks=ranks_of(config)):
             yield f"{config.script.path}:{line} {said}; {hint}"
     apart = ranks_apart(tree, config, workdir, sys.path) if tree is not None else None
     if apart is not None and not apart.is_sure:

@@ -1,8 +1,8 @@
-"""Numbers of ranks, and an address, that a script has written down for all of its ranks.
+"""Numbers of ranks that a script has written down for all of its ranks.
 
-torch reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which each rank is given, where a call
-of `init_process_group` has neither (torch's manual, torch.distributed, "Environment variable
-initialization"). Written down they are those of one rank: the others wait for it until a timeout.
+torch reads RANK and WORLD_SIZE, which each rank is given, where a call of `init_process_group` has
+neither (torch's manual, torch.distributed, "Environment variable initialization"). Written down
+they are those of one rank: the others wait for it until a timeout.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from hpc_train.config.launcher_variables import ENVIRON
 
 _GROUP = "init_process_group"
 _OF_A_RANK = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK")
-_THIS_NODE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 _CONDITIONS = (ast.If, ast.IfExp, ast.Try, ast.Match)  # what may not be run in a job
 _LEAVE_OUT = "leave rank, world_size and init_method out: each rank has them in its environment"
 
 
-def fixed_ranks(tree: ast.Module, *, nodes: int, ranks: int) -> Iterator[tuple[int, str, str]]:
+def fixed_ranks(tree: ast.Module, *, ranks: int) -> Iterator[tuple[int, str, str]]:
     """The line of each, what is wrong with it, and what to write.
 
     Args:
@@ -32,7 +31,7 @@ def fixed_ranks(tree: ast.Module, *, nodes: int, ranks: int) -> Iterator[tuple[i
                 yield node.lineno, said, _LEAVE_OUT
         elif isinstance(node, ast.Assign):
             name = _variable(node.targets[0])
-            if said := _of_variable(name, _literal(node.value), nodes, ranks):
+            if said := _of_variable(name, _literal(node.value), ranks):
                 yield node.lineno, said, "leave that line out: hpc-train sets it for each rank"
 
 
@@ -67,11 +66,9 @@ def _variable(target: ast.expr) -> str:
     return str(target.slice.value) if is_environment else ""
 
 
-def _of_variable(name: str, value: object, nodes: int, ranks: int) -> str:
+def _of_variable(name: str, value: object, ranks: int) -> str:
     if not isinstance(value, str):
         return ""
-    if name == "MASTER_ADDR" and value in _THIS_NODE and nodes > 1:
-        return f"sets {name} to {value}, which is another machine on each of the {nodes} nodes"
     if name == "WORLD_SIZE" and value.isdigit() and int(value) != ranks:
         return f"sets {name} to {value}, and this run has {ranks} ranks"
     is_of_one = name in _OF_A_RANK and value.isdigit() and ranks > 1

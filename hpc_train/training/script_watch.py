@@ -28,6 +28,7 @@ from hpc_train.config.spawned_ranks import instead_of_spawn
 from hpc_train.errors import ConfigError, HpcTrainError
 from hpc_train.plan import env_names
 from hpc_train.plan.world import World
+from hpc_train.runs.ranks import leave_note
 from hpc_train.training.hf_trainer import follow_hugging_face
 from hpc_train.training.plain_script import PlainScript
 from hpc_train.training.private.after_import import after_import
@@ -36,7 +37,7 @@ from hpc_train.training.private.versions import LIGHTNING_PACKAGES
 from hpc_train.training.rank import Rank
 from hpc_train.training.rank_failure import PeerError
 from hpc_train.training.resume.stop import shielded_from_signals
-from hpc_train.training.unshared_steps import note_unshared
+from hpc_train.training.unshared_steps import note_unshared, users_place
 
 _TAKEN = re.compile(r"EADDRINUSE|[Aa]ddress already in use")
 _HERE = ("localhost", "127.0.0.1", "::1")
@@ -124,11 +125,13 @@ class _Watch:
         self._begin()
         asked = given[1] if len(given) > 1 else named.get("init_method")
         url = urlsplit(str(asked or ""))
-        address = url.hostname if url.scheme == "tcp" else os.environ.get(env_names.MASTER_ADDR)
         world = self._world
-        if world.nodes > 1 and address in _HERE and world.launcher == "slurm":
+        if url.scheme in ("", "env") and named.get("store") is None:
+            self._meet_where_started()
+        elif world.nodes > 1 and url.hostname in _HERE and world.launcher == "slurm":
+            where = f"at {url.hostname}, and they are on {world.nodes} nodes"
             self._refuse(
-                f"the script meets its ranks at {address}, and they are on {world.nodes} nodes",
+                f"the script meets its ranks {where}",
                 f"leave {env_names.MASTER_ADDR} and init_method as they are set: env://",
             )
         size = named.get("world_size", -1)
@@ -147,6 +150,30 @@ class _Watch:
                 raise
             self._rank.end(taken)
             raise taken from error
+
+    def _meet_where_started(self) -> None:
+        """The place that the ranks were started with, whatever the script has set since.
+
+        Under torchrun its agent serves that one alone, and every rank is a client: at another port
+        they would wait for each other for half an hour (torch.distributed.rendezvous,
+        TORCHELASTIC_USE_AGENT_STORE). Elsewhere that port was free, and no other job has it.
+        """
+        world = self._world
+        ours = {
+            env_names.MASTER_ADDR: world.master_addr,
+            env_names.MASTER_PORT: str(world.master_port),
+        }
+        theirs = {name: os.environ.get(name) for name, value in ours.items()}
+        if not world.master_port or theirs == ours:
+            return
+        os.environ.update(ours)
+        if world.rank == 0:
+            changed = [f"{name}={theirs[name]}" for name in ours if theirs[name] != ours[name]]
+            leave_note(
+                self._rank.here.attempt_dir,
+                f"the script sets {' and '.join(changed)}{users_place()}; its ranks meet where they"
+                f" were started: {':'.join(ours.values())}",
+            )
 
     def _wait(self, real: Callable[..., Any], *given: Any, **named: Any) -> Any:
         self._barriers += 1

@@ -65,11 +65,11 @@ def test_another_tools_word_for_a_base_is_told_as_defaults(
     [
         (
             ["--sweep", "trainer.max_epochs=1,2"],
-            "the first is: hpc-train run cfg.yaml trainer.max_epochs=1; on",
+            "is: hpc-train run cfg.yaml trainer.max_epochs=1; on",
         ),
         (
             ["--sweep=seed=1,2", "--sweep", "name=a,b"],
-            "the first is: hpc-train run cfg.yaml seed=1 name=a; on",
+            "is: hpc-train run cfg.yaml seed=1 name=a; on",
         ),
         (["--sweep", "seed=range(3)"], "KEY=VALUE; on a cluster a sweep is a job array"),
     ],

@@ -15,9 +15,9 @@ LEAVE_OUT = "leave rank, world_size and init_method out: each rank has them in i
 SCRIPT = "import os\nimport torch.distributed as dist\nfrom os import environ\n"
 
 
-def told(text: str, nodes: int = 2, ranks: int = 4) -> list[str]:
+def told(text: str, ranks: int = 4) -> list[str]:
     tree = ast.parse(SCRIPT + text)
-    return [f"{it[0]} {it[1]}" for it in fixed_ranks(tree, nodes=nodes, ranks=ranks)]
+    return [f"{it[0]} {it[1]}" for it in fixed_ranks(tree, ranks=ranks)]
 
 
 @pytest.mark.parametrize(
@@ -34,10 +34,6 @@ def told(text: str, nodes: int = 2, ranks: int = 4) -> list[str]:
         (
             "dist.init_process_group(rank=rank, world_size=2)",
             "gives init_process_group world_size=2, and this run has 4 ranks",
-        ),
-        (
-            'os.environ["MASTER_ADDR"] = "localhost"',
-            "sets MASTER_ADDR to localhost, which is another machine on each of the 2 nodes",
         ),
         ('environ["RANK"] = "0"', "sets RANK to 0 in each of the 4 ranks"),
         ('os.environ["LOCAL_RANK"] = "1"', "sets LOCAL_RANK to 1 in each of the 4 ranks"),
@@ -60,6 +56,7 @@ def test_what_is_of_one_rank_alone_is_told_wherever_it_surely_runs(line: str, sa
         "dist.init_process_group('gloo', rank=-1, world_size=-1)",
         "dist.init_process_group('gloo', init_method='env://')",
         'os.environ.setdefault("MASTER_ADDR", "localhost")',
+        'os.environ["MASTER_ADDR"] = "localhost"',  # the ranks meet where they were started
         'os.environ["MASTER_ADDR"] = host',
         'os.environ["MASTER_ADDR"] = "node7"',
         'os.environ["MASTER_PORT"] = "12355"',
@@ -75,9 +72,9 @@ def test_what_may_be_right_is_said_nothing_of(line: str) -> None:
 def test_one_rank_and_one_node_may_have_them_written_down() -> None:
     line = 'os.environ["MASTER_ADDR"] = "127.0.0.1"; os.environ["RANK"] = "0"'
     group = "dist.init_process_group('gloo', rank=0, world_size=1)"
-    assert told(f"{line}\n{group}", nodes=1, ranks=1) == []
-    assert told(line, nodes=1, ranks=2) == ["4 sets RANK to 0 in each of the 2 ranks"]
-    assert told(group, nodes=1, ranks=3) == [
+    assert told(f"{line}\n{group}", ranks=1) == []
+    assert told(line, ranks=2) == ["4 sets RANK to 0 in each of the 2 ranks"]
+    assert told(group, ranks=3) == [
         "4 gives init_process_group world_size=1, and this run has 3 ranks"
     ]
 

@@ -228,16 +228,14 @@ def test_ranks_that_write_one_checkpoint_are_told_once_with_the_file(tmp_path: P
     assert f" write {tmp_path}/ckpt.pt: let one rank save, or put RANK into the name" in told
 
 
-@pytest.mark.parametrize("fixed", ["init_method='tcp://127.0.0.1:{}'", "os.environ"])
-def test_a_fixed_port_that_is_taken_is_named_with_what_to_do(tmp_path: Path, fixed: str) -> None:
+def test_a_fixed_port_that_is_taken_is_named_with_what_to_do(tmp_path: Path) -> None:
     run = Scripted(tmp_path, DDP)
     with socket.socket() as listener:
         listener.bind(("", 0))
         listener.listen()
         port = listener.getsockname()[1]
-        how = fixed.format(port) if "init" in fixed else ""
-        lines = "" if how else f"os.environ['MASTER_PORT'] = '{port}'\n"
-        lines += f"dist.init_process_group('gloo', rank=0, world_size=1, {how})\n"
+        how = f"init_method='tcp://127.0.0.1:{port}'"
+        lines = f"dist.init_process_group('gloo', rank=0, world_size=1, {how})\n"
         (tmp_path / "fixed.py").write_text(START + lines, encoding="utf-8")
         run.script = ScriptPlan("fixed.py", [])
         assert run.go(1) == [3], run.said()
