@@ -65,6 +65,7 @@ def load(
     from hpc_train.plan.notes import notes_on
 
     refused: list[ConfigError] = []
+    _refuse_run(path)
     loaded = read(path, overrides, arguments=arguments, flags=flags, sweep=sweep, refused=refused)
     loaded.as_read.update(dataclasses.asdict(loaded.config))
     if loaded.config.sweep:
@@ -77,6 +78,28 @@ def load(
         loaded = settle_weights(loaded, folders(None), Path.cwd())
     notes = (*notes_on(loaded.config), *notes_on_code(loaded, workdir=Path.cwd()))
     return dataclasses.replace(loaded, notes=(*loaded.notes, *notes))
+
+
+def _refuse_run(path: object) -> None:
+    """Refuse the name of a run where a config is read: its model is meant, or itself.
+
+    Raises:
+        ConfigError: with what finds it.
+    """
+    from hpc_train.runs.registry import find_run, folders
+
+    word = str(path)
+    if Path(word).suffix or "/" in word or not word or Path(word).exists():
+        return
+    try:
+        run = find_run(word, folders(None))
+    except HpcTrainError:
+        return
+    found = f"hpc_train.Run.find({run.run_id!r})"
+    raise ConfigError(
+        f"{word} is a run, and load() reads a config",
+        f"write {found}; its best model: CLASS.load_from_checkpoint({found}.best_model())",
+    )
 
 
 @checked_call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from hpc_train.cli.common import (
 )
 from hpc_train.cli.finding import run_to_read
 from hpc_train.codec import read_object
-from hpc_train.config.specs import CLASS_PATH
+from hpc_train.config.specs import CLASS_PATH, INIT_ARGS
 from hpc_train.runs.checkpoints import MODEL_FILE, removed_step, tell_removed
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import attempts_in
@@ -83,18 +84,30 @@ def command(
         click.echo(_why_none(found.directory), err=True)
     if not best_models(models):
         _tell_no_best(found.directory, models)
-    _tell_how_to_read(found.directory, states)
+    _tell_how_to_read(found.directory, states, models)
     return 0
 
 
-def _tell_how_to_read(run: RunDir, states: Sequence[CheckedCheckpoint]) -> None:
-    """Name the file that Lightning reads: what a run goes on from is a folder."""
+def _tell_how_to_read(
+    run: RunDir, states: Sequence[CheckedCheckpoint], models: Sequence[SavedModel]
+) -> None:
+    """The line that loads the best model, else the newest state: a state is a folder."""
     model = (read_object(run.plan).get("training") or {}).get("model") or {}
-    name = str(model.get(CLASS_PATH, "")).rpartition(".")[2]
-    newest = next((one for one in states if one.valid), None)
-    if newest and name and (newest.path / MODEL_FILE).is_file():
-        call = f"{name}.load_from_checkpoint({str(newest.path / MODEL_FILE)!r})"
-        click.echo(f"in Python: {call}", err=True)
+    module, _, name = str(model.get(CLASS_PATH, "")).rpartition(".")
+    newest = next((str(it.path / MODEL_FILE) for it in states if it.valid), "")
+    best = [it.path for it in best_models(models).values() if Path(it.path).is_file()]
+    file = best[0] if best else newest
+    if not name or not Path(file).is_file():
+        return
+    # Given anew, since a class that has not called save_hyperparameters() has left none there.
+    given = [f"{it}={_in_python(value)}" for it, value in (model.get(INIT_ARGS) or {}).items()]
+    call = f"{name}.load_from_checkpoint({', '.join([repr(file), *given])})"
+    click.echo(f"in Python: from {module} import {name}; {call}", err=True)
+
+
+def _in_python(value: object) -> str:
+    """A plain value; of an object of its own, which the plan has as its class, three points."""
+    return "..." if CLASS_PATH in json.dumps(value) else repr(value)
 
 
 def _why_none(run: RunDir) -> str:

@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import json_option, print_json, run_argument, runs_dir_option
+from hpc_train.cli.common import (
+    json_option,
+    print_json,
+    print_notes,
+    run_argument,
+    runs_dir_option,
+)
 from hpc_train.cli.finding import run_to_read
+from hpc_train.cli.namesakes import newest_of_name
 from hpc_train.errors import NoSuchRunError
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.registry import folders, matching_runs
 
 if TYPE_CHECKING:
     from hpc_train.backends.compare_runs import RunDifferences
@@ -38,6 +47,8 @@ def command(run: str, other: str | None, runs_dir: Path | None, as_json: bool) -
     else:
         second, other_attempt = _find(other, runs_dir)
         compared = compare_runs(first.directory, second.directory, attempt, other_attempt)
+        if first.directory.path == second.directory.path and attempt == other_attempt:
+            _tell_same(run, first.directory, runs_dir)
     if as_json:
         others = second.directory.run_id if other is not None else None
         named = {"schema_version": 1, "run": first.directory.run_id, "other": others}
@@ -55,6 +66,12 @@ def _find(reference: str, runs_dir: Path | None) -> tuple[api.Run, int | None]:
         if not name or not attempt.isdigit():
             raise
         return run_to_read(name, runs_dir), int(attempt)
+
+
+def _tell_same(word: str, run: RunDir, runs_dir: Path | None) -> None:
+    """Both words mean one run: which, and the others that one of them may have meant."""
+    matches = matching_runs(word, folders(runs_dir)) if word == run.name else [run]
+    print_notes([f"both are {run.run_id}", *filter(None, [newest_of_name(word, matches)])])
 
 
 def _print(compared: RunDifferences) -> None:

@@ -18,7 +18,7 @@ from hpc_train.cli.common import (
 )
 from hpc_train.cli.finding import run_to_read
 from hpc_train.cli.staying import stay_options, tell_and_stay
-from hpc_train.config.words import WEIGHTS
+from hpc_train.config.words import OF_DATA, WEIGHTS
 from hpc_train.errors import UsageError
 from hpc_train.plan.plan import Verb
 from hpc_train.runs.layout import CHECKPOINT_NAME
@@ -35,12 +35,15 @@ go on. It has RUN's shape unless --nodes or --gpus say otherwise; each sample is
 """
 
 
-def _refuse_checkpoint(words: Sequence[str]) -> None:
-    """Refuse a checkpoint beside RUN, which is what --ckpt takes."""
+def _refuse_files(words: Sequence[str]) -> None:
+    """Refuse a checkpoint beside RUN, which --ckpt takes, and data, which its class reads."""
     for word in words:
         is_named = word in ("best", "last") or word.endswith(WEIGHTS)
         if "=" not in word and (is_named or CHECKPOINT_NAME.match(Path(word).name)):
             raise UsageError(f"{word!r} is no key=value", f"write --ckpt {shell_word(word)}")
+        if "=" not in word and (word.endswith(OF_DATA) or Path(word).exists()):
+            key = f"data.init_args.NAME={shell_word(word)}, with the argument's NAME of your class"
+            raise UsageError(f"{word!r} is no key=value", f"the data class reads it: {key}")
 
 
 def evaluation_command(verb: Verb) -> click.Command:
@@ -66,7 +69,7 @@ def evaluation_command(verb: Verb) -> click.Command:
         as_json: bool,
         **flags: Any,
     ) -> int:
-        _refuse_checkpoint(overrides)
+        _refuse_files(overrides)
         found = run_to_read(run, runs_dir)
         made, weights = found.evaluate(verb, *overrides, ckpt=ckpt, cluster=cluster or "", **flags)
         told = {"weights": weights}

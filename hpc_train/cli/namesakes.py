@@ -25,14 +25,25 @@ def tell_newest_of_name(word: str, matches: Sequence[RunDir]) -> None:
         word: As it was typed.
         matches: What it means, the newest first.
     """
+    if told := newest_of_name(word, matches):
+        print_notes([told])
+
+
+def newest_of_name(word: str, matches: Sequence[RunDir]) -> str:
+    """Which run a name means, and which others have it; empty where it has no other.
+
+    Args:
+        word: As it was typed.
+        matches: What it means, the newest first.
+    """
     others = _others(word, matches)
     if not others:
-        return
+        return ""
     run, shown = matches[0], ", ".join(map(_told, _seen(others[:_MOST_SHOWN])))
     more = f" and {len(others) - _MOST_SHOWN} more" if others[_MOST_SHOWN:] else ""
     the = "the other" if len(others) == 1 else "the others"
     named = f"{len(others) + 1} runs are named {run.name}"
-    print_notes([f"{named}, and this is the newest, {run.run_id}; {the}: {shown}{more}"])
+    return f"{named}, and this is the newest, {run.run_id}; {the}: {shown}{more}"
 
 
 def others_that_go_on(word: str, run: RunDir, runs_dir: Path | None) -> str:

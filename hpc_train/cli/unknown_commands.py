@@ -23,6 +23,7 @@ _COMMANDS = {
     "status RUN": ("show", "info", "describe"),
     "logs RUN": ("tail", "cat", "log", "attach"),
     "test RUN": ("eval", "evaluate", "score"),
+    "predict RUN": ("infer", "inference", "forward", "apply"),
     "--version": ("version", "about"),
     "report RUN": ("stats", "seff", "jobstats"),
     "checkpoints RUN --best": ("best", "weights", "models"),
@@ -31,6 +32,17 @@ _COMMANDS = {
 _WITHOUT_MORE = ("status RUN", "logs RUN")  # which show the newest run
 # Other programs, which are typed by themselves.
 _BOARDS = ("tensorboard", "tb")
+# What is done with the model itself, in Python.
+_OF_THE_MODEL = (
+    "export",
+    "onnx",
+    "to_onnx",
+    "torchscript",
+    "serve",
+    "deploy",
+    "convert",
+    "quantize",
+)
 _FILES = (".yaml", ".yml", ".py")
 _BY_OPTION = ("--config", "-c")  # as Lightning's command line has the file
 _STARTS = ("submit CFG", "run CFG")
@@ -50,6 +62,10 @@ def meant_command(words: Sequence[str], commands: Collection[str]) -> tuple[str,
         known = behind[:1] if behind and behind[0] in commands else []
         asked = " ".join([*known, "--help"])
         return asked, f"hpc-train {asked}"
+    if name in _OF_THE_MODEL:
+        run = behind[0] if behind and not behind[0].startswith("-") else "RUN"
+        shown = f"hpc-train checkpoints {shlex.quote(run)} prints the line that loads the model"
+        return "", f"{shown} in Python; to_onnx() of it, or torch.export, writes another form"
     if name in _BOARDS:
         return "", _board(behind)
     meant = next((ours for ours, names in _COMMANDS.items() if name in names), "")

@@ -13,6 +13,7 @@ from hpc_train.config.missing_colons import pairs_meant
 from hpc_train.config.origins import Origins
 from hpc_train.config.required import check_required
 from hpc_train.config.unknown_key import unknown_key
+from hpc_train.config.words import OF_DATA
 
 
 def check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
@@ -47,7 +48,8 @@ def _as_object(key: str, written: str) -> str:
     from hpc_train.config.specs import CLASS_PATH, wanted_of  # on the way to an error
     from hpc_train.config.whole_forms import whole_form
 
-    is_path = written.startswith(("/", "~", "./", "../")) or Path(written).is_dir()
+    is_path = written.startswith(("/", "~", "./", "../")) or Path(written).exists()
+    is_path = is_path or written.endswith(OF_DATA)
     if is_path and Path(written).suffix != ".py":
         form = whole_form({}, wanted_of(key))[1:-1]
         argument = f"a path is an argument of it: {key}.init_args.NAME={written}"

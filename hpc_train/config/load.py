@@ -49,6 +49,15 @@ from hpc_train.config.words import class_of_object, shown
 from hpc_train.errors import ConfigError, Hinted
 
 # What is done with a loaded config, by the name that is tried on it.
+# Of a torch.nn.Module, which a config is not.
+_OF_A_MODEL = (
+    *("eval", "forward", "predict", "state_dict", "load_state_dict", "parameters", "to", "cuda"),
+    *("cpu", "freeze", "load_from_checkpoint", "predict_step", "half", "to_onnx", "modules"),
+)
+_LOAD_MODEL = (
+    "CLASS.load_from_checkpoint(hpc_train.Run.find(RUN).best_model()), the model of a run:"
+    " load() reads a config"
+)
 _FUNCTIONS = {
     **{name: name for name in ("submit", "render", "run_here", "test_only", "submit_sweep")},
     **dict.fromkeys(("run", "train", "fit", "start"), "run_here"),
@@ -89,6 +98,8 @@ class LoadedConfig(Hinted):
         """`loaded.config.slurm` for `slurm`, `loaded.config.slurm.nodes` for `nodes`."""
         if name in _FUNCTIONS:
             return f"hpc_train.{_FUNCTIONS[name]}(loaded)"
+        if name in _OF_A_MODEL:
+            return _LOAD_MODEL
         if name in ("trainer", "model", "data"):
             key = name if name == "trainer" else f"{name}.init_args"
             sets = f"hpc_train.load(PATH, '{key}.NAME=VALUE') sets a value"

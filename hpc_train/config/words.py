@@ -8,6 +8,11 @@ import unicodedata
 from collections.abc import Iterable
 
 WEIGHTS = (".ckpt", ".pt", ".pth", ".safetensors")  # how files of a model's weights end
+# How files of data end.
+OF_DATA = (
+    *(".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".npy", ".npz", ".h5", ".hdf5"),
+    *(".pkl", ".zip", ".tar", ".gz", ".png", ".jpg", ".jpeg", ".wav", ".xlsx", ".db", ".sqlite"),
+)
 NEWEST = ("latest", "last")  # words for the newest run, unless one is called that
 EVERY = ("all", "auto", "max", "any")  # in the place of a number
 _NULLS = ("None", "none", "NONE", "nil", "Nil", "NIL", "null", "Null", "NULL")

@@ -44,6 +44,10 @@ class SavedModel(Document):
     score: float | None = None
     last: bool = False
 
+    def __fspath__(self) -> str:
+        """The path, so that torch.load and `load_from_checkpoint` take the model itself."""
+        return self.path
+
     @property
     def is_there(self) -> bool:
         """Whether it has not been deleted; elsewhere than in a file system, nobody looks."""

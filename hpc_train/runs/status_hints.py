@@ -12,10 +12,12 @@ _SAID = {
     **of_both("run"),
     **dict.fromkeys(ENDED, "status.state.ended"),
     **SAVED,
-    **dict.fromkeys(("best_model", "checkpoints"), "run.{name}(), of the run"),
+    **dict.fromkeys(("best_model", "checkpoints"), "{run}.{name}()"),
+    "newest": "status.newest_model",
     **dict.fromkeys(("exit_code", "returncode"), "status.outcome"),
-    **dict.fromkeys(("log", "logs", "stdout"), "run.logs(), of the run"),
-    **dict.fromkeys(("wait", "cancel", "resume"), "run.{name}(), of the run"),
+    **dict.fromkeys(("log", "logs", "stdout"), "{run}.logs()"),
+    **dict.fromkeys(("wait", "cancel", "resume", "evaluate", "models"), "{run}.{name}()"),
+    **dict.fromkeys(("test", "validate", "predict"), "{run}.evaluate({name!r})"),
     **dict.fromkeys(("id", "run_id"), "status.run"),
     "global_step": "status.step",
 }
@@ -35,7 +37,8 @@ class StatusHints(Hinted):
         if name in vars(self) or hasattr(type(self), name):
             return f"status.{name}"
         if name in _SAID:
-            return _SAID[name].format(name=name)
+            run = f"hpc_train.Run.find({vars(self).get('run', 'RUN')!r})"
+            return _SAID[name].format(name=name, run=run)
         if not is_metric(name):
             return ""
         had = (

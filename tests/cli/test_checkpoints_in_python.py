@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.saved_models import SavedModel, read_models, write_models
 from tests.cli.run_of_yesterday import project, run
 
 __all__ = ["project", "run"]
@@ -11,6 +15,30 @@ __all__ = ["project", "run"]
 def test_the_file_that_lightning_reads_is_named(hpc, run: RunDir) -> None:
     """PATH is a folder: Net.load_from_checkpoint(PATH) raised IsADirectoryError."""
     path = run.checkpoints / "step-000000012" / "model.ckpt"
-    assert f"in Python: Net.load_from_checkpoint('{path}')\n" in hpc("checkpoints", "x").err
+    line = f"in Python: from nets import Net; Net.load_from_checkpoint('{path}')\n"
+    assert line in hpc("checkpoints", "x").err
     path.unlink()
     assert "in Python" not in hpc("checkpoints", "x").err
+
+
+def test_the_arguments_of_the_run_are_given_since_the_file_may_hold_none(hpc, run: RunDir) -> None:
+    """Without save_hyperparameters() it raised TypeError for each that has no default."""
+    plan = json.loads(run.plan.read_text())
+    inner = {"class_path": "torch.nn.ReLU", "init_args": {}}
+    plan["training"]["model"]["init_args"] = {"lr": 0.1, "name": "it's", "net": inner, "k": [1]}
+    run.plan.write_text(json.dumps(plan))
+    given = """', lr=0.1, name="it's", net=..., k=[1])\n"""
+    assert given in hpc("checkpoints", "x").err
+
+
+def test_of_a_best_model_that_is_there_its_file_is_named(hpc, run: RunDir) -> None:
+    run.models.mkdir()
+    for epoch in range(3):
+        (run.models / f"{epoch}.ckpt").touch()
+    models = [
+        SavedModel(path=str(run.models / f"{it}.ckpt"), step=it, epoch=it, monitor="v", score=score)
+        for it, score in enumerate((0.5, 0.2, 0.3))
+    ]
+    write_models(run, models)
+    assert f"Net.load_from_checkpoint('{run.models / '1.ckpt'}')" in hpc("checkpoints", "x").err
+    assert os.fspath(read_models(run)[0]) == str(run.models / "2.ckpt")

@@ -44,6 +44,18 @@ def test_a_run_that_is_as_now_differs_in_nothing_also_not_in_what_was_typed(hpc,
     assert (said.code, said.out, said.err) == (0, f"nothing differs\n{TYPED}", "")
 
 
+def test_one_run_under_two_words_is_told_with_the_others_of_its_name(hpc, run: RunDir) -> None:
+    """`diff x x` compared the newest with itself, and said that nothing differs."""
+    assert hpc("diff", "x", run.run_id).err == f"note: both are {run.run_id}\n"
+    newer = json.loads(hpc("submit", "cfg.yaml", "seed=4", "--json").out)["run"]
+    told = hpc("diff", "x", "x").err.splitlines()
+    assert told[0] == f"note: both are {newer}"
+    assert told[1].startswith(f"note: 2 runs are named x, and this is the newest, {newer}")
+    assert run.run_id in told[1]
+    assert "both are" not in hpc("diff", run.run_id, newer).err
+    assert "both are" not in hpc("diff", f"{run.run_id}@0", f"{run.run_id}@1").err
+
+
 def test_code_config_and_packages_that_have_changed_since_are_named(
     hpc, run: RunDir, tmp_path: Path
 ) -> None:

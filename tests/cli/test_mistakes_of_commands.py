@@ -10,6 +10,10 @@ from tests.cli.mistaken import project, refused
 
 __all__ = ["project"]
 
+EXPORT = (
+    "prints the line that loads the model in Python; to_onnx() of it, or torch.export, writes"
+    " another form"
+)
 _START = "hpc-train run {0} (here), hpc-train submit {0} (on the cluster)"
 
 
@@ -28,6 +32,9 @@ _START = "hpc-train run {0} (here), hpc-train submit {0} (on the cluster)"
         ("submti cfg.yaml seed=3", "hpc-train submit cfg.yaml seed=3"),
         ("watch first", "hpc-train logs first -f"),
         ("stop first", "hpc-train cancel first"),
+        ("infer first", "hpc-train predict first"),
+        ("export first --onnx", f"hpc-train checkpoints first {EXPORT}"),
+        ("onnx", f"hpc-train checkpoints RUN {EXPORT}"),
         ("train", "`hpc-train --help` shows what there is"),
         ("squeue --me", "`hpc-train --help` shows what there is"),
         ("nonsense", "`hpc-train --help` shows what there is"),

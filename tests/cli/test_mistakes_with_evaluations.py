@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train import api
+from hpc_train.errors import ConfigError
 from hpc_train.runs.layout import RunDir
 from tests.cli.run_of_yesterday import ended, evaluation, project, refused, run, saved
 
@@ -54,3 +56,27 @@ def test_a_test_is_not_made_longer(hpc, run: RunDir, evaluation: RunDir) -> None
     evaluation.done.unlink()
     said = hpc("resume", "x-test", "--dry-run")
     assert (said.code, "begins again at step 0" in said.err) == (0, False)
+
+
+@pytest.mark.parametrize("verb", ["predict", "test", "validate"])
+def test_a_file_of_data_is_told_as_an_argument_of_the_data_class(
+    hpc, project: Path, run: RunDir, verb: str
+) -> None:
+    """`data=new.csv` was told as data: {class_path: new.csv}."""
+    fix = "data.init_args.NAME=new.csv"
+    refused(hpc, f"{verb} x new.csv", "'new.csv' is no key=value", fix)
+    assert "class_path: new.csv" not in refused(hpc, f"{verb} x data=new.csv", "data is", fix)
+    (project / "plain").touch()
+    refused(hpc, f"{verb} x plain", "'plain' is no key=value", "data.init_args.NAME=plain")
+
+
+def test_a_run_where_python_loads_a_config_is_told_with_what_finds_its_model(run: RunDir) -> None:
+    """load("x") was told with did you mean 'cfg.yaml'?, which has no model either."""
+    with pytest.raises(ConfigError) as caught:
+        api.load("x")
+    assert caught.value.message == "x is a run, and load() reads a config"
+    assert f"hpc_train.Run.find({run.run_id!r}).best_model()" in caught.value.hint
+    with pytest.raises(AttributeError, match=r"CLASS.load_from_checkpoint\(hpc_train.Run.find"):
+        api.load("cfg.yaml").eval()  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="there is no such file"):
+        api.load("y")

@@ -51,8 +51,24 @@ def test_an_attribute_that_is_a_metric() -> None:
     assert str(refused.value) == "RunStatus has no 'loss': write status.metrics['loss']"
     with pytest.raises(AttributeError, match="is empty: nothing was logged"):
         _ = status().val_loss  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match=r"write run.cancel\(\), of the run"):
-        _ = status().cancel  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("cancel", "cancel()"),
+        ("best_model", "best_model()"),  # of what list_runs() gives, it was told with itself
+        ("checkpoints", "checkpoints()"),
+        ("logs", "logs()"),
+        ("predict", "evaluate('predict')"),
+    ],
+)
+def test_what_a_run_does_is_told_with_the_run(name: str, call: str) -> None:
+    with pytest.raises(AttributeError) as refused:
+        getattr(status(), name)
+    assert str(refused.value) == (
+        f"RunStatus has no {name!r}: write hpc_train.Run.find('r-1').{call}"
+    )
 
 
 def test_it_is_no_container_and_can_be_copied() -> None:
