@@ -63,9 +63,10 @@ def load(
     from hpc_train.config.load import load as read
     from hpc_train.config.validate import check_training
     from hpc_train.plan.notes import notes_on
+    from hpc_train.runs.run_as_config import refuse_run_as_config
 
     refused: list[ConfigError] = []
-    _refuse_run(path)
+    refuse_run_as_config(path)
     loaded = read(path, overrides, arguments=arguments, flags=flags, sweep=sweep, refused=refused)
     loaded.as_read.update(dataclasses.asdict(loaded.config))
     if loaded.config.sweep:
@@ -78,28 +79,6 @@ def load(
         loaded = settle_weights(loaded, folders(None), Path.cwd())
     notes = (*notes_on(loaded.config), *notes_on_code(loaded, workdir=Path.cwd()))
     return dataclasses.replace(loaded, notes=(*loaded.notes, *notes))
-
-
-def _refuse_run(path: object) -> None:
-    """Refuse the name of a run where a config is read: its model is meant, or itself.
-
-    Raises:
-        ConfigError: with what finds it.
-    """
-    from hpc_train.runs.registry import find_run, folders
-
-    word = str(path)
-    if Path(word).suffix or "/" in word or not word or Path(word).exists():
-        return
-    try:
-        run = find_run(word, folders(None))
-    except HpcTrainError:
-        return
-    found = f"hpc_train.Run.find({run.run_id!r})"
-    raise ConfigError(
-        f"{word} is a run, and load() reads a config",
-        f"write {found}; its best model: CLASS.load_from_checkpoint({found}.best_model())",
-    )
 
 
 @checked_call
