@@ -251,11 +251,9 @@ class Run(RunHints):
         Raises:
             NoSuchRunError: when none does.
         """
-        from hpc_train.runs.registry import find_run, folders
-        from hpc_train.runs.sweep_dir import find_point
+        from hpc_train.runs.sweep_dir import find_run_or_point
 
-        where = folders(runs_dir)
-        return cls(find_point(str(reference), where) or find_run(str(reference), where))
+        return cls(find_run_or_point(str(reference), runs_dir))
 
     def _repr_html_(self) -> str:
         """Where the run stands and what happened, as a notebook shows it."""

@@ -33,6 +33,8 @@ from hpc_train.runs.registry import (
     all_runs,
     begun,
     create_run,
+    find_run,
+    folders,
     remove_run,
     unwritable,
 )
@@ -285,6 +287,16 @@ def refuse_sweep(reference: str, folders: Sequence[Path]) -> None:
         f"{reference} is a sweep of {len(whole.plan.points)} points, and not one run",
         f"name one of them: {whole.sweep_id}-0{'' if whole.bench.exists() else best}",
     )
+
+
+def find_run_or_point(reference: str, runs_dir: Path | str | None) -> RunDir:
+    """The point of a sweep that is meant, or the run.
+
+    Raises:
+        NoSuchRunError: there is neither.
+    """
+    where = folders(runs_dir)
+    return find_point(reference, where) or find_run(reference, where)
 
 
 def find_point(reference: str, folders: Sequence[Path]) -> RunDir | None:
