@@ -16,6 +16,7 @@ from types import FunctionType
 
 from hpc_train.training.frame_text import is_users, shown_file
 from hpc_train.training.placed_fix import PlacedFix
+from hpc_train.training.stepped_weights import stepped_weights
 from hpc_train.training.users_method import lines_of, parsed
 
 _SAID = "modified by an inplace operation"
@@ -52,6 +53,8 @@ def changed_in_place(error: BaseException, *, of_config: bool = True) -> PlacedF
     Returns:
         The place is that of the one operation.
     """
+    if (stepped := stepped_weights(error)).fix:
+        return stepped
     found = _OUTPUT.search(str(error)) if isinstance(error, RuntimeError) else None
     if found is None or _SAID not in str(error) or found["name"] in _OF_WEIGHTS:
         return PlacedFix()

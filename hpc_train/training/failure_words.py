@@ -32,7 +32,6 @@ from hpc_train.training.empty_data import empty_data
 from hpc_train.training.failing_frame import of_frame
 from hpc_train.training.few_gpus import few_gpus
 from hpc_train.training.given_texts import fix_of_text
-from hpc_train.training.images_alike import images_alike
 from hpc_train.training.kept_graph import kept_graph
 from hpc_train.training.kept_lists import kept_list
 from hpc_train.training.lengthless_set import lengthless_set
@@ -47,6 +46,7 @@ from hpc_train.training.near_names import near_name
 from hpc_train.training.numpy_of_tensor import numpy_of_tensor
 from hpc_train.training.other_device import other_device
 from hpc_train.training.sampleless_set import sampleless_set
+from hpc_train.training.samples_alike import how_to_make_alike
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
 from hpc_train.training.saved_values import saved_values
 from hpc_train.training.several_elements import several_elements
@@ -177,7 +177,7 @@ def _of_samples(error: BaseException) -> str:
         whole = "it has to return a whole sample on every way"
         return f"{none} gave None: {whole}; one to be left out goes in a collate_fn"
     of = samples_differ(error).of
-    how = images_alike(error) or "pad or crop them there, or in a collate_fn"
+    how = how_to_make_alike(error) or "pad or crop them there, or in a collate_fn"
     return f"{of} gives samples that differ in size: {how}" if of else ""
 
 

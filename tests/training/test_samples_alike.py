@@ -1,4 +1,4 @@
-"""Images that become no batch: what makes them alike in channels and in size."""
+"""Samples that become no batch: what makes images, boxes and windows of a series alike."""
 
 from __future__ import annotations
 
@@ -108,3 +108,63 @@ def test_what_is_no_image_or_has_another_size_is_told_as_before(dataset: Any) ->
 
 def test_the_line_of_the_image_is_the_one_that_is_named() -> None:
     assert "Image.open(self.paths[index])" in Path(HERE).read_text().splitlines()[25]
+
+
+class Boxes(Dataset[Any]):
+    def __getitem__(self, index: int) -> Any:
+        return torch.zeros(3, 8, 8), {"boxes": torch.zeros(index + 1, 4), "image_id": index}
+
+    def __len__(self) -> int:
+        return 3
+
+
+class BoxesByKey(Boxes):
+    def __getitem__(self, index: int) -> Any:
+        target: dict[str, Any] = {}
+        target["boxes"] = torch.zeros(index + 1, 4)
+        return torch.zeros(3, 8, 8), target
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("kind", [Boxes, BoxesByKey])
+def test_boxes_of_a_detection_are_kept_as_a_list(kind: Any, workers: int) -> None:
+    assert told(kind(), workers) == (
+        "each has boxes of its own number: keep them as a list, by collate_fn=collate of the"
+        " DataLoader, with def collate(batch): return tuple(zip(*batch)) in that file"
+    )
+
+
+class Windows(Dataset[Any]):
+    def __init__(self) -> None:
+        self.series, self.window, self.horizon = torch.zeros(8, 2), 3, 2
+
+    def __getitem__(self, index: int) -> Any:
+        x = self.series[index : index + self.window]
+        y = self.series[index + self.window : index + self.window + self.horizon]
+        return x, y
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+
+class OfNumbers(Windows):
+    def __getitem__(self, i: int) -> Any:
+        return self.series[i : i + 3, 0]
+
+
+class Whole(Windows):
+    def __getitem__(self, index: int) -> Any:
+        return self.series[index : index + self.window]
+
+    def __len__(self) -> int:
+        return len(self.series) - self.window + 2
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_windows_past_the_end_of_a_series_are_counted(workers: int) -> None:
+    """To pad them was told, by which a model learns the padding."""
+    place = f"tests/training/test_samples_alike.py:{Windows.__len__.__code__.co_firstlineno + 1}"
+    past = "the last windows go past the end of self.series: write return len(self.series) -"
+    assert told(Windows(), workers) == f"{past} (self.window + self.horizon) + 1 ({place})"
+    assert told(OfNumbers(), workers) == f"{past} 3 + 1 ({place})"
+    assert told(Whole(), workers) == "pad or crop them there, or in a collate_fn"

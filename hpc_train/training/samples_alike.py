@@ -1,4 +1,4 @@
-"""What makes the images of a set alike, where they differ in channels or in size.
+"""What makes the samples of a set alike: images, the boxes of each, windows of a series.
 
 Sources: Pillow's Image.open, whose mode is that of the file; torchvision's Resize, which with one
 number matches the shorter side alone.
@@ -14,16 +14,20 @@ from typing import Any
 
 from hpc_train.training.frame_text import is_users, nodes_in_file, shown_file
 from hpc_train.training.samples_differ import below_torchs, sets_of
+from hpc_train.training.users_method import lines_of, own_method, parsed
+from hpc_train.training.windows_past_the_end import whole_windows
 
 _SHAPES = re.compile(r"but got \[([\d, ]+)\] at entry \d+ and \[([\d, ]+)\] at entry")
 _MOST_CHANNELS = 4
 _MOST_LOOKED_AT = 50
 
 
-def images_alike(error: BaseException) -> str:
-    """What to write for images; empty where the set has none, or is none of the user's."""
+def how_to_make_alike(error: BaseException) -> str:
+    """What to write; empty where the set is of another kind, or is none of the user's."""
     of_channels, of_sizes = _how_they_differ(str(error))
     for dataset in map(below_torchs, sets_of(error)):
+        if other := whole_windows(dataset) or _boxes(dataset):
+            return other
         told = []
         side = next(_one_sided(dataset), None)
         if side and not of_channels:
@@ -34,6 +38,21 @@ def images_alike(error: BaseException) -> str:
         if told:
             return "; ".join(told)
     return f"they differ in channels, {of_channels}: give each as many" if of_channels else ""
+
+
+def _boxes(dataset: Any) -> str:
+    """Targets of a detection, whose number differs: `{"boxes": ..., "labels": ...}`."""
+    definition = parsed(lines_of(own_method(dataset, "__getitem__"))[0])
+    nodes = [*ast.walk(definition)] if definition is not None else []
+    keys = [key for it in nodes if isinstance(it, ast.Dict) for key in it.keys]
+    keys += [it.slice for it in nodes if isinstance(it, ast.Subscript)]
+    held = {it.value for it in keys if isinstance(it, ast.Constant)}
+    if "boxes" not in held:
+        return ""
+    return (
+        "each has boxes of its own number: keep them as a list, by collate_fn=collate of the"
+        " DataLoader, with def collate(batch): return tuple(zip(*batch)) in that file"
+    )
 
 
 def _how_they_differ(said: str) -> tuple[str, bool]:
