@@ -23,7 +23,14 @@ from hpc_train.runs.checkpoints import MODEL_FILE, removed_step, tell_removed
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.saved_models import SavedModel, best_models, never_logged, newest_undecided
+from hpc_train.runs.saved_models import (
+    OF_SCRIPT,
+    SavedModel,
+    best_models,
+    is_of_script,
+    never_logged,
+    newest_undecided,
+)
 
 if TYPE_CHECKING:
     from hpc_train.training.resume.checkpoint import CheckedCheckpoint
@@ -112,12 +119,18 @@ def _in_python(value: object) -> str:
 
 def _why_none(run: RunDir) -> str:
     removed = removed_step(run, attempts_in(read_events(run.events)))
+    if removed and is_of_script(run):
+        of_script = (
+            "of a script without a Trainer of Lightning's nothing but its own files is saved"
+        )
+        return f"no checkpoints: {of_script}; of one with it they have been removed"
     return f"no checkpoints: {tell_removed(removed)}" if removed else "no checkpoints yet"
 
 
 def _tell_no_best(run: RunDir, models: Sequence[SavedModel]) -> None:
     why = never_logged(run)
-    told = UNDECIDED if newest_undecided(models) else NO_MODELS
+    of_none = f"no best model: {OF_SCRIPT}" if is_of_script(run) else NO_MODELS
+    told = UNDECIDED if newest_undecided(models) else of_none
     click.echo(f"no best model: {why[0]}; {why[1]}" if why else told, err=True)
 
 

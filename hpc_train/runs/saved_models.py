@@ -101,6 +101,13 @@ def best_models(models: Sequence[SavedModel]) -> dict[str, SavedModel]:
     return best
 
 
+# Where a script makes the Trainer.
+OF_SCRIPT = (
+    "a ModelCheckpoint with a monitor among the callbacks of its Trainer saves it; what a script"
+    " saves by itself is where it writes it"
+)
+
+
 def newest_undecided(models: Sequence[SavedModel]) -> SavedModel | None:
     """The newest one of a ModelCheckpoint without a monitor, where there is one."""
     undecided = [model for model in models if not model.monitor and not model.last]
@@ -134,6 +141,14 @@ def never_logged(run: RunDir) -> tuple[str, str] | None:
             fix = f'write self.log("{monitor}", ...) in the model'
             return what, did_you_mean(monitor, logged) or fix
     return None
+
+
+def is_of_script(run: RunDir) -> bool:
+    """Whether a script makes the Trainer, or none at all."""
+    try:
+        return read_plan(run).script is not None
+    except HpcTrainError:
+        return False
 
 
 def _project_of(run: RunDir) -> tuple[list[str], str]:
@@ -184,6 +199,8 @@ def _no_best(run: RunDir) -> HpcTrainError:
         return HpcTrainError(f"{what}: {why}", f"{fix}; the newest one: {newest.path}")
     if why_not := never_logged(run):
         return HpcTrainError(f"{what}: {why_not[0]}", why_not[1])
+    if is_of_script(run):
+        return HpcTrainError(what, OF_SCRIPT)
     checkpoint = of_project("pytorch_lightning.callbacks.ModelCheckpoint", *_project_of(run))
     fix = f"add a {checkpoint} with init_args.monitor to trainer.callbacks"
     if newest_step(run):

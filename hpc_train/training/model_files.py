@@ -26,12 +26,15 @@ _PATHS = ("best_model_path", "kth_best_model_path", "last_model_path")
 class ModelFiles:
     """The files of one Trainer; made before its fit.
 
+    Those of a script's Trainer stay where it has them, as they are: they are listed.
+
     Only rank 0 looks at files and keeps the list; what it finds reaches the others by Lightning's
     own collectives.
     """
 
-    def __init__(self, run: RunDir, trainer: pl.Trainer) -> None:
+    def __init__(self, run: RunDir, trainer: pl.Trainer, *, stay: bool = False) -> None:
         self._run = run
+        self._stay = stay
         self._trainer = trainer
         self._rows: dict[str, SavedModel] = {}
         self._to_come: set[str] = set()  # files of steps that will be taken again
@@ -46,7 +49,7 @@ class ModelFiles:
 
     def place(self) -> None:
         """Let those that have no `dirpath` save into the run's folder."""
-        for callback in self._callbacks():
+        for callback in self._callbacks() if not self._stay else ():
             if callback.dirpath is None:
                 callback.dirpath = str(self._run.models)
 
@@ -57,6 +60,10 @@ class ModelFiles:
             checkpoint: Changed where the run has another path now: Lightning forgets the best
                 models of another `dirpath`.
         """
+        if self._trainer.is_global_zero:
+            self._rows = {row.path: row for row in read_models(self._run)}
+        if self._stay:
+            return
         known: set[str] = set()
         for callback in self._callbacks():
             state = (checkpoint or {}).get("callbacks", {}).get(callback.state_key)
@@ -69,7 +76,6 @@ class ModelFiles:
                 self._say(f"ModelCheckpoint saves into its own dirpath {callback.dirpath}")
         if not self._trainer.is_global_zero:
             return
-        self._rows = {row.path: row for row in read_models(self._run)}
         own = {str(path) for path in self._run.models.glob("*.ckpt")}
         self._to_come |= own - self._rows.keys() - known
         self._to_come |= {

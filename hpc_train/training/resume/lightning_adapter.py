@@ -53,7 +53,6 @@ class LightningAdapter(pl.Callback):
         self.state = state
         self.controller = state.controller
         self.predicted: list[list[list[int]] | None] = []  # batches of samples, by loader
-        self._models: ModelFiles | None = None  # a script's stay where it has them
         self._loaded = state.start
         self._evaluated = 0
         self._losses = LossWatch(self.controller.ask_to_save, state.rank)
@@ -74,10 +73,10 @@ class LightningAdapter(pl.Callback):
         inner.leave_signals_alone(trainer)
         inner.around_prepare_data(trainer, kept_rngs)
         average_exactly()
-        if self.state.rank.is_script:
+        is_script = self.state.rank.is_script  # whose models stay where it has them
+        self._models = ModelFiles(self.state.rank.run, trainer, stay=is_script)
+        if is_script:
             self._keep_places()
-        else:
-            self._models = ModelFiles(self.state.rank.run, trainer)
         if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
             trainer.strategy.checkpoint_io = _CarefulReader()
         # Last: what other callbacks do at a step's end belongs to the step.
@@ -99,10 +98,9 @@ class LightningAdapter(pl.Callback):
         """All callbacks are known now, those of the model's `configure_callbacks` included."""
         if stage == "fit" and not inner.is_tuning(trainer):
             inner.check_tuners(trainer, is_script=self.state.rank.is_script)
-        if self._models is not None:
-            self._models.place()
-            if stage == "fit" and self._loaded is None:
-                self._models.begin(0)
+        self._models.place()
+        if stage == "fit" and self._loaded is None:
+            self._models.begin(0)
         if stage == "fit" and not inner.is_tuning(trainer):
             check_folders(trainer, self.state.rank.run)
 
@@ -183,8 +181,7 @@ class LightningAdapter(pl.Callback):
     def on_load_checkpoint(self, trainer: Any, module: Any, checkpoint: dict[str, Any]) -> None:
         """Before loops and optimizers are restored from it."""
         if self._loaded is not None:
-            if self._models is not None:
-                self._models.begin(self._loaded.manifest.step, checkpoint)
+            self._models.begin(self._loaded.manifest.step, checkpoint)
             if self.state.reopens is not None:
                 inner.reopen(checkpoint, whole=self.state.reopens)
             old, new = self._loaded.manifest.accumulate, self.state.rank.batch.accumulate
@@ -292,8 +289,8 @@ class LightningAdapter(pl.Callback):
         A script goes on with what they have made of the model, averages for example, also in an
         attempt in which this fit takes no step; so its last state is saved now.
         """
-        if self._models is not None:
-            self._models.end()
+        self._models.end()
+        if not self.state.rank.is_script:
             self._losses.fit_ended(self._trainer)
         if self.state.rank.is_script and self._loaded is None:  # else it is the one begun with
             self.controller.end(lambda: self.snapshot(over=True))
