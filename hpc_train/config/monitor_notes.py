@@ -15,6 +15,7 @@ from hpc_train.config.monitor_modes import wants_the_highest
 from hpc_train.config.near_metrics import near_metrics, of_stage, step_of
 from hpc_train.config.silent_callbacks import is_silent, lightnings_callback
 from hpc_train.config.specs import INIT_ARGS, is_object, read_object
+from hpc_train.config.whole_class import with_its_bases
 from hpc_train.config.words import did_you_mean
 
 _GIVEN = ("epoch", "step")  # ModelCheckpoint knows these beside what is logged
@@ -111,10 +112,11 @@ def _model(loaded: LoadedConfig, callbacks: Sequence[Any], path: Sequence[str]) 
     found = locate(class_path, path)
     if not found or not isinstance(found.definition, ast.ClassDef):
         return None
-    if not (names := logged_names(found.definition)):
+    whole = with_its_bases(found, path)
+    if whole is None or not (names := logged_names(whole)):
         return None
     is_alone = all(is_silent(it, path) for it in callbacks)
-    is_alone = is_alone and "configure_callbacks" not in ast.unparse(found.definition)
+    is_alone = is_alone and "configure_callbacks" not in ast.unparse(whole)
     return _Model(class_path, found, names, is_alone, path)
 
 

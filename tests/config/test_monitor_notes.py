@@ -189,3 +189,52 @@ def test_a_schedule_that_lowers_by_what_nothing_logs_is_told_what_to_write(
     monkeypatch.setattr(f"{__name__}.NETS", text)
     (note,) = notes_of(tmp_path, monkeypatch, returned=returned.replace("val_f1", "val_loss"))
     assert '"monitor": "val_acc" and mode="max" for the schedule, or self.log("val_loss"' in note
+
+
+DERIVED = """\
+import nets
+from nets import Net
+
+class Renames(Net):
+    def validation_step(self, batch, batch_idx):
+        self.log("val/acc", 1)
+
+class Adds(nets.Net):
+    def validation_step(self, batch, batch_idx):
+        super().validation_step(batch, batch_idx)
+        self.log("val/acc", 1)
+
+class Further(Renames):
+    def training_step(self, batch, batch_idx):
+        self.log("loss", 1)
+
+class Two(Net, object):
+    def validation_step(self, batch, batch_idx):
+        self.log("val/acc", 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "monitor", "logs"),
+    [
+        ("Renames", "val_acc", "train_loss, val/acc: did you mean 'val/acc'?"),
+        ("Adds", "val_acc", "train_loss, val/acc, val_loss: did you mean 'val/acc'?"),
+        ("Further", "val_acc", "loss, val/acc: did you mean 'val/acc'?"),
+        ("Renames", "val/acc", ""),
+        ("Adds", "val_loss", ""),
+        ("Further", "train_loss", "loss, val/acc: did you mean 'loss'?"),
+        ("Two", "val_acc", ""),
+    ],
+)
+def test_a_model_of_an_own_base_in_another_file_is_read_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, monitor: str, logs: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, NETS.replace("RETURNED", "o"), "nets.py")
+    write(tmp_path, DERIVED, "own.py")
+    checkpoint = KEEPS.replace("filename: '%s'", f"monitor: {monitor}")
+    text = MINIMAL.replace("nets.Net", f"own.{kind}")
+    assert text != MINIMAL
+    text += f"trainer:\n  max_epochs: 1\n  callbacks:\n  - {{{checkpoint}}}\n"
+    notes = [it for it in api.load(write(tmp_path, text)).notes if " logs " in it]
+    assert [it.partition(" logs ")[2] for it in notes] == ([logs] if logs else [])
