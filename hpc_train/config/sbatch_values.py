@@ -7,6 +7,8 @@ import re
 import shlex
 from typing import Any
 
+from hpc_train.config.sbatch_names import KNOWN
+
 _UNDER = "other options of sbatch go under slurm.extra"
 UNDER_EXTRA = f"{_UNDER}: {{{{{{0}}: ...}}}}"
 _OTHER = re.compile(rf"{re.escape(_UNDER)}: \{{([\w-]+): \.\.\.\}}")
@@ -26,7 +28,8 @@ def with_value(hint: str, value: Any, *, typed: bool) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
         return hint
     if other := _OTHER.fullmatch(hint):
-        option = other[1]
+        if (option := other[1]) not in KNOWN:  # of a plugin, or none: nobody knows
+            return hint
         put = f": {_typed(f'slurm.extra.{option}', value)}"
         return f"{_UNDER}{put if typed else f': {{{option}: {_in_file(value)}}}'}"
     found = _KEY.fullmatch(hint)

@@ -60,6 +60,8 @@ def test_the_fix_has_the_value(
         ("slurm.signal=USR1", "write slurm.signal_lead_s"),  # without a time
         ("slurm.batch=knl", "write global_batch_size"),  # features of nodes, and no number
         ("slurm.walltime=1:00:00", "write slurm.time"),  # read as a number of seconds
+        ("slurm.mem_gb=4", f"{EXTRA}{{mem-gb: ...}}"),  # no option of sbatch
+        ("slurm.J=foo", f"{EXTRA}{{J: ...}}"),
         ("slurm.export-file=vars", "write env.variables"),
         ("slurm.output=a.log", "write nothing: `hpc-train logs RUN` shows the ranks' logs"),
     ],
