@@ -130,7 +130,9 @@ def _meant(word: str, where: Sequence[Path]) -> Entry:
     else:
         found = [sweep, *(others_of_name(sweep, where) if word == sweep.name else [])]
     if word != (name := found[0].name) and Path(word).resolve() == found[0].path.parent:
-        hint = f"name one run by its id, all of that name by '{name}/*', or --state failed"
+        one, hint = run_word(found[0].path), f"all of that name by '{name}/*', or --state failed"
+        is_known = one == entry_id(found[0])
+        hint = f"name one run by its id, {hint}" if is_known else f"name one by its folder: {one}"
         raise NoSuchRunError(f"no run answers to {word!r}, which holds runs of {name}", hint)
     if not _is_ours(found[0], where):
         what = f"{found[0].path} is in no folder of runs, and its plan is none that hpc-train wrote"

@@ -41,7 +41,7 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
     sweep = newest_sweep(runs_dir) if run is None else find_sweep(run, runs_dir)
     if sweep:
         tell_folder(run or "", sweep.directory.name, sweep.directory, runs_dir)
-        also = others_that_go_on(run or "", sweep.directory, runs_dir)
+        also = "" if as_json else others_that_go_on(run or "", sweep.directory, runs_dir)
         print_sweep(sweep.status(), best, as_json=as_json, notes=[also])
         return 0
     also = ""

@@ -108,8 +108,11 @@ def test_a_folder_of_several_names_is_told_with_what_lists_it(hpc, moved: RunDir
 
 
 def test_a_moved_folder_of_a_name_is_not_removed_as_a_whole(hpc, moved: RunDir) -> None:
-    refused(hpc, "rm 'old runs/x'", "which holds runs of x", "name one run by its id")
+    fix = f"name one by its folder: '{moved.path}'"
+    refused(hpc, "rm 'old runs/x'", "which holds runs of x", fix)
     assert moved.path.is_dir()
+    assert hpc("rm", str(moved.path), "--yes").code == 0
+    assert not moved.path.exists()
 
 
 def test_the_points_of_a_moved_sweep_are_told_by_their_folders(
