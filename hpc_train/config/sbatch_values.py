@@ -52,8 +52,11 @@ def _fitting(key: str, value: Any) -> Any:
         return int(lead[1]) if lead else None
     if key == "slurm.time":  # 1:00:00 without quotes is read as a number, of seconds
         return value if isinstance(value, str) else None
-    is_fit = key in ("name", "runs_dir") or key.startswith("slurm.")
-    return value if is_fit or (key == "global_batch_size" and isinstance(value, int)) else None
+    if key in ("slurm.gpus_per_node", "slurm.cpus_per_gpu"):
+        return None  # where the number is sure, `gpu_counts.keys_for_count` has told it
+    if key in ("slurm.nodes", "global_batch_size"):
+        return value if isinstance(value, int) else None
+    return value if key in ("name", "runs_dir") or key.startswith("slurm.") else None
 
 
 def _typed(key: str, value: Any) -> str:

@@ -58,6 +58,8 @@ def test_the_fix_has_the_value(
     ("word", "said"),
     [
         ("slurm.signal=USR1", "write slurm.signal_lead_s"),  # without a time
+        ("slurm.gpus=all", "write slurm.gpus_per_node"),
+        ("slurm.num_nodes=two", "write slurm.nodes"),
         ("slurm.batch=knl", "write global_batch_size"),  # features of nodes, and no number
         ("slurm.walltime=1:00:00", "write slurm.time"),  # read as a number of seconds
         ("slurm.mem_gb=4", f"{EXTRA}{{mem-gb: ...}}"),  # no option of sbatch
