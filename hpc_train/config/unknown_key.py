@@ -90,10 +90,8 @@ def unknown_key(
     hint = hint or _of_gres(full, values, typed=typed) or _of_count(full, values, typed=typed)
     hint = hint or of_address(full, values, typed=typed)
     slip = did_you_mean(key, known, prefix=f"{section}.", cutoff=_NEARER) if section else ""
-    hint = (
-        hint or slip or _known_word(full, section, key, script=script) or _of_sbatch(section, key)
-    )
-    hint = hint or _of_a_class(key, values)
+    hint = hint or slip or _known_word(full, section, key, script=script)
+    hint = hint or _of_sbatch(section, key) or _of_a_class(key, values)
     if hint and not section and key in OTHER_WORDS and is_taken("model", key, values):
         hint += f"; of your model: {below_class('model', values)}{key}"
     hint = hint or _with_its_section(key.lower())

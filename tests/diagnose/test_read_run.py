@@ -34,8 +34,7 @@ OOM = (
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeRun:
     monkeypatch.setenv("PATH", "/bin:/usr/bin")
     monkeypatch.setenv("HPC_TRAIN_RUNS_DIR", str(tmp_path / "runs"))  # its id is then enough
-    run = make_run(tmp_path)
-    run.tell(0, EventKind.SUBMITTED, job_id="7", backend="local")
+    (run := make_run(tmp_path)).tell(0, EventKind.SUBMITTED, job_id="7", backend="local")
     return run
 
 
@@ -217,8 +216,6 @@ SAID = {
     " folder is on a file system which the nodes do not see; set runs_dir",
     "time_limit": "Slurm's record: TIMEOUT, exit code 0:0, on n1",
     "no_requeue": "timeout: the job's limit came near; saved at step 9 (requeue.enabled is false)",
-    "changed_limit": "timeout: the job's limit was changed to 0:01:00, and 0:20:00 was asked for"
-    " (hpc-train cancel x, then hpc-train resume x --time 0:20:00); saved at step 9",
     "unsaved_limit": "the run is timed_out: TimeLimit",
     "preempted": "Slurm's record: PREEMPTED, exit code 0:0, on n1",
     "cancelled": "Slurm's record: CANCELLED by 1000, exit code 0:0, on n1",
