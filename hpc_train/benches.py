@@ -24,6 +24,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import RunState
 from hpc_train.plan.sweep_plan import point_text
 from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.run_word import run_word
 from hpc_train.sweeps import Sweep, find_sweep, prepared
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _end_started(bench: Sweep, started: list[api.Run], first: Exception) -> None
             run.cancel()
         except HpcTrainError as second:
             said = f"{getattr(first, 'message', first)}; and what was submitted before goes on:"
-            hint = f"once that is mended: hpc-train cancel {bench.directory.sweep_id}"
+            hint = f"once that is mended: hpc-train cancel {run_word(bench.directory.path)}"
             raise HpcTrainError(f"{said} {second.message}", hint) from first
 
 

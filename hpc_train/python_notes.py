@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpc_train.plan.states import RunState
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import RunStatus
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def told_end(followed: Iterable[RunStatus]) -> RunStatus:
     for status in followed:
         last = status
     if last.state in (RunState.FAILED, RunState.LOST, RunState.TIMED_OUT):
-        say([f"{last.name} {last.stands}; `hpc-train diagnose {last.run}` tells why"])
+        say([f"{last.name} {last.stands}; `hpc-train diagnose {run_word(last.run_dir)}` tells why"])
     return last
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from hpc_train import api
 from hpc_train.config.call_arguments import checked_call, checked_methods
 from hpc_train.errors import ConfigError, HpcTrainError, NoSuchRunError, SlurmError
-from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import folders
 from hpc_train.runs.sweep_dir import SweepDir, entries, make_sweep
@@ -155,8 +154,9 @@ def submit_sweep(
     from hpc_train.backends.submit import check_submission
     from hpc_train.backends.sweep_jobs import submit_array
     from hpc_train.plan.script import render_sweep as render
+    from hpc_train.runs.known_places import remember_root
     from hpc_train.runs.lock import waited_lock
-    from hpc_train.runs.registry import absent_folders, remember_root, remove_run
+    from hpc_train.runs.registry import absent_folders, remove_run
     from hpc_train.runs.snapshot import take
     from hpc_train.supervisor.dependents import wait_for
 
@@ -363,12 +363,7 @@ class Sweep(SweepHints):
         """The points that have ended and are not complete."""
         self._refuse_anothers("resume")
         status = self.status()
-        points = [
-            point.number
-            for point in status.points
-            if point.run.state.ended and point.run.state is not RunState.COMPLETED
-        ]
-        if not points:
+        if not (points := status.to_go_on_with):
             raise HpcTrainError(
                 f"{status.name} ({status.sweep}) has nothing to go on with: {status.summary}"
             )

@@ -22,6 +22,7 @@ from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
 from hpc_train.runs.ownership import not_yours
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import SESSION, RunStatus
 from hpc_train.runs.sweep_dir import is_being_submitted
 from hpc_train.slurm.command import is_available
@@ -188,7 +189,7 @@ def _cancel_unknown(directory: RunDir, status: RunStatus) -> str:
         raise HpcTrainError(
             f"{status.name} ({status.run}) has no job that is known: {directory.events}"
             f" {'names none' if directory.events.exists() else 'is not there'}",
-            f"hpc-train rm {status.run} removes it; `squeue --me` shows your jobs",
+            f"hpc-train rm {run_word(directory.path)} removes it; `squeue --me` shows your jobs",
         )
     _ask(directory)
     if jobs:
@@ -208,7 +209,7 @@ def _stop_by_file(directory: RunDir, status: RunStatus, why: str) -> str:
 def _not_cancelled(status: RunStatus, why: str, what: str = "it was not cancelled") -> SlurmError:
     return SlurmError(
         f"{why}, and job {status.job_id} has not begun: {what}",
-        f"{ask_again(why)}: hpc-train cancel {status.run}",
+        f"{ask_again(why)}: hpc-train cancel {run_word(status.run_dir)}",
     )
 
 

@@ -26,6 +26,7 @@ from hpc_train.runs.provenance import (
     state_before,
 )
 from hpc_train.runs.read_plan import read_plan
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.snapshot import changed_files, copy_at
 
 # Of what tells runs apart in one line.
@@ -270,7 +271,7 @@ def _state(run: RunDir, attempt: int | None) -> dict[str, Any]:
         if not state:
             raise HpcTrainError(
                 f"{run.name} ({run.run_id}) has no record of an attempt {attempt}",
-                f"hpc-train status {run.run_id} lists the attempts",
+                f"hpc-train status {run_word(run.path)} lists the attempts",
             )
         return state
     states = (read_state(run, number) for number in reversed(_attempts(run)))

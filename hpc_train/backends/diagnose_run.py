@@ -21,6 +21,7 @@ from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import all_runs, find_run, folders, newest_run
 from hpc_train.runs.run_of_file import run_of_config, run_of_script
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_dir import find_point, find_sweep
 from hpc_train.slurm.accounting import job_record
@@ -119,7 +120,7 @@ def _failed_point(word: str, where: Sequence[Path], error: NoSuchRunError) -> Ru
     )
     more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
     what = f"{word} is a sweep, of which these points did not end well: {names}{more}"
-    raise NoSuchRunError(what, f"hpc-train diagnose {sweep.sweep_id}-{failed[0]}") from None
+    raise NoSuchRunError(what, f"hpc-train diagnose {run_word(sweep.path)}-{failed[0]}") from None
 
 
 def diagnose_run(run: RunDir, *, attempt: int | None = None) -> Diagnosis:

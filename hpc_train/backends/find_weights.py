@@ -23,6 +23,7 @@ from hpc_train.runs.events import read_events
 from hpc_train.runs.history import has_ended
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import all_runs, find_run, matching_runs, unwritable
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.saved_models import best_models, choose_best, read_models
 from hpc_train.runs.sweep_dir import refuse_sweep
 from hpc_train.runs.this_folder import is_own
@@ -89,7 +90,7 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
         return dataclasses.replace(found, run=run, said=f"{found.said}{passed}")
     except UsageError as error:  # several metrics have decided
         name = shlex.quote(sorted(best_models(read_models(run)))[0])
-        prints_it = f"`hpc-train checkpoints {shlex.quote(run.run_id)} --monitor {name}` prints it"
+        prints_it = f"`hpc-train checkpoints {run_word(run.path)} --monitor {name}` prints it"
         raise UsageError(
             f"init_from: {error.message}", f"name the file: init_from=PATH; {prints_it}"
         ) from error
@@ -139,7 +140,7 @@ def _run_with_weights(where: Sequence[Path]) -> str:
 
 
 def _kept_by(run: RunDir) -> str:
-    return f"`hpc-train checkpoints {shlex.quote(run.run_id)}` shows what it has"
+    return f"`hpc-train checkpoints {run_word(run.path)}` shows what it has"
 
 
 def settle_weights(loaded: LoadedConfig, folders: Sequence[Path], workdir: Path) -> LoadedConfig:
@@ -194,20 +195,20 @@ def weights_of_run(run: RunDir, choice: str = "") -> FoundWeights:
         try:
             best = choose_best(run)
         except UsageError as error:
-            prints_it = f"hpc-train checkpoints {run.run_id} --monitor NAME prints it"
+            prints_it = f"hpc-train checkpoints {run_word(run.path)} --monitor NAME prints it"
             raise UsageError(error.message, f"name its path with --ckpt; {prints_it}") from error
         return FoundWeights(Path(best.path), f"best: {best.metric_text}, step {best.step}")
     if state := _newest_state(run):
         return FoundWeights(_weights_in(state.path), f"last: step {state.step}")
     if damaged := newest_damage(run):
-        again = f"`hpc-train resume {shlex.quote(run.run_id)}` begins again at step 0"
+        again = f"`hpc-train resume {run_word(run.path)}` begins again at step 0"
         raise HpcTrainError(
             f"{run.name} ({run.run_id}) has no whole checkpoint: {damaged}",
             f"{again}; a file: --ckpt PATH",
         )
     raise HpcTrainError(
         f"{run.name} ({run.run_id}) has saved no checkpoint",
-        f"`hpc-train status {shlex.quote(run.run_id)}` says where it stands; a file: --ckpt PATH",
+        f"`hpc-train status {run_word(run.path)}` says where it stands; a file: --ckpt PATH",
     )
 
 
@@ -220,7 +221,7 @@ def _what_there_is(run: RunDir, meant: Path) -> str:
         return f"write --ckpt {shlex.quote(_from_here(named[0]))}"
     words = [*["best"] * any(best_models(models)), *["last"] * bool(states)]
     shown = [shlex.quote(_from_here(it)) for it in there[:_MOST_SHOWN]]
-    lists = f"`hpc-train checkpoints {shlex.quote(run.run_id)}` lists what it has"
+    lists = f"`hpc-train checkpoints {run_word(run.path)}` lists what it has"
     if said := did_you_mean(str(meant), ("best", "last")):
         return said
     if not there:

@@ -32,6 +32,7 @@ from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.provenance import gone_sources
 from hpc_train.runs.read_plan import read_plan
+from hpc_train.runs.run_word import plain_word, run_word
 from hpc_train.runs.snapshot import copy_at
 from hpc_train.runs.status import RunStatus
 
@@ -126,7 +127,7 @@ def put_back(error: ConfigError, run: RunDir, workdir: Path) -> ConfigError | No
         module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         if named & {(module, ""), (module.rpartition(".")[2], ""), ("", name)}:
             what = f"{name} was there at the submission, and is gone"
-            then = f"put it back in {workdir}, and then hpc-train resume {run.run_id}"
+            then = f"put it back in {workdir}, and then hpc-train resume {run_word(run.path)}"
             return ConfigError(error.message, f"{what}: {then}")
     return None
 
@@ -222,11 +223,11 @@ def _with_the_new_values(run: RunDir, now: ConfigChanges, compared: _Compared) -
         # Not all that a file says can be typed: a variable cannot be taken away.
         with contextlib.suppress(HpcTrainError):
             if not compared(words).pairs:
-                return shlex.join(["hpc-train", "resume", run.run_id, *words])
+                return shlex.join(["hpc-train", "resume", plain_word(run.path), *words])
     has_weights = newest_step(run) and not now.fresh.config.script.path
     if has_weights and any(_may_reshape(key, new) for key, (_, new) in now.pairs.items()):
-        return f"{submit_again(run)}; {_SAME_SHAPES} init_from={run.run_id} behind it"
-    return submit_again(run, *[f"init_from={run.run_id}"] * bool(has_weights))
+        return f"{submit_again(run)}; {_SAME_SHAPES} init_from={run_word(run.path)} behind it"
+    return submit_again(run, *[f"init_from={plain_word(run.path)}"] * bool(has_weights))
 
 
 def _may_reshape(key: str, value: object) -> bool:
@@ -285,7 +286,7 @@ def _of_its_own(run: RunDir, loaded: LoadedConfig, changed: Sequence[str] = ()) 
     values = loaded.composed.values
     reshapes = any(_may_reshape(key, _value(values, key)) for key in changed)
     kept = _SAME_SHAPES if reshapes else "with these weights:"
-    weights = f"; {kept} init_from={run.run_id}"
+    weights = f"; {kept} init_from={run_word(run.path)}"
     weights = weights if newest_step(run) and not loaded.config.script.path else ""
     if words and can_submit_again(run):
         weights = f"{weights} behind it" if weights else ""

@@ -12,6 +12,7 @@ from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.checkpoints import KEEP, MANIFEST, checkpoint_steps, newest_step
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.run_word import run_word
 
 # Trainer arguments that say when a training ends, and nothing else of it.
 LENGTH_KEYS = ("max_epochs", "max_steps", "max_time", "min_epochs", "min_steps")
@@ -35,7 +36,7 @@ def is_of_length(override: str) -> bool:
 
 def how_to_lengthen(run: RunDir, plan: Plan) -> str:
     """The command for a complete run, with each end that it has reached."""
-    resume = f"to train longer: hpc-train resume {run.run_id}"
+    resume = f"to train longer: hpc-train resume {run_word(run.path)}"
     reached = read_object(run.final_metrics)
     ends = {"max_epochs": reached.get("epoch"), "max_steps": reached.get("step")}
     given = {it: plan.training.trainer.get(it) for it in ends}

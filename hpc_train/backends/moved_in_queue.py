@@ -15,6 +15,7 @@ from hpc_train.backends.known_plan import known_plan, plan_of_sweep
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.quoting import slug
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.sweep_dir import sweep_of
 
 
@@ -60,21 +61,21 @@ def why_log_is_unopened(run: RunDir, job_id: str) -> str:
             f"the {moved.what} was moved from {moved.made} to {moved.here} while its job waited;"
             f" slurmd could not open {moved.log}{_resume(moved)}"
         )
-    log = run.job_log(job_id)
+    log, resume = run.job_log(job_id), f"hpc-train resume {run_word(run.path)}"
     folder = (log.readlink() if log.is_symlink() else log).parent  # of a rendered script's run
     try:
         kept = os.statvfs(folder)
     except FileNotFoundError:
-        return f"{_unopened(folder)}, which is gone; hpc-train resume {run.run_id} makes it anew"
+        return f"{_unopened(folder)}, which is gone; {resume} makes it anew"
     except OSError:
         return ""
     if kept.f_flag & os.ST_RDONLY:
         then = "once it can be written"
-        return f"{_unopened(folder)}, which is read-only; {then}: hpc-train resume {run.run_id}"
+        return f"{_unopened(folder)}, which is read-only; {then}: {resume}"
     full = "space" if not kept.f_bavail else "inodes" if kept.f_files and not kept.f_favail else ""
     if full:
         what = f"{_unopened(folder)}, whose file system is full (no {full} left)"
-        return f"{what}; make room there, and then hpc-train resume {run.run_id}"
+        return f"{what}; make room there, and then {resume}"
     return ""
 
 

@@ -20,6 +20,7 @@ from hpc_train.runs.events import (
 )
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.scheduler_view import SchedulerView
 from hpc_train.runs.sweep_dir import Entry, entry_at, events_of_point
 from hpc_train.slurm.jobs import JobView
@@ -120,12 +121,12 @@ def _waits_in_vain(events: Sequence[Event]) -> str:
     ended = [run for run, entry in first.items() if _has_ended(entry)]
     failed = ended if ended or len(first) > 1 else list(first)
     if failed:
-        resume = " and ".join(f"hpc-train resume {run}" for run in failed)
+        resume = " and ".join(f"hpc-train resume {run_word(first[run].path)}" for run in failed)
         lets = "let" if len(failed) > 1 else "lets"
         who = f"{_listed(failed)}, which it waits for, did not complete"
         return f"{who}: {resume} {lets} this one begin, too; or cancel it"
     if first:
-        shown = ", ".join(f"hpc-train status {run}" for run in first)
+        shown = ", ".join(f"hpc-train status {run_word(it.path)}" for it in first.values())
         return f"one of {_listed(list(first))}, which it waits for, did not complete: {shown}"
     return ""
 
@@ -141,6 +142,6 @@ def _asked(run: RunDir, events: Sequence[Event], job: JobView) -> Asked:
         options=None if plan is None else dict(plan.slurm.options),
         has_run=any(attempt.job_id == job.job_id for attempt in attempts),
         # The run of a rendered script has no config in which a key could be changed.
-        resumable=run.run_id if saved and run.config.is_file() else "",
+        resumable=run_word(run.path) if saved and run.config.is_file() else "",
         start=job.start,
     )

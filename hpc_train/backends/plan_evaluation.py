@@ -22,6 +22,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.provenance import code_changes
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import find_run, folders
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.weights_arguments import run_of_weights
 
 
@@ -55,7 +56,7 @@ def _check_that_it_fits(loaded: LoadedConfig, run: RunDir, workdir: Path) -> Non
         changed = code_changes(run) if str(run.config) in error.message else ""
         if not changed:
             raise
-        shown = f"hpc-train diff {shlex.quote(run.run_id)}"
+        shown = f"hpc-train diff {run_word(run.path)}"
         hint = (
             f"the run was trained with another code: {changed}; take that back ({shown} shows it)"
         )

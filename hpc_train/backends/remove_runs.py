@@ -24,6 +24,7 @@ from hpc_train.runs.lock import is_held
 from hpc_train.runs.ownership import not_yours
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import PATTERN, folders, matching_runs, refuse_part_of_ids
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.sweep_dir import Entry, SweepDir, entries, find_sweep, others_of_name
 from hpc_train.runs.this_folder import is_own, of_another_folder
 
@@ -126,12 +127,13 @@ def _meant(word: str, where: Sequence[Path]) -> Entry:
     if sweep is None:
         found = runs = matching_runs(word, where, to_change=True)
         refuse_part_of_ids(word, runs)
-        if word != runs[0].name and Path(word).resolve() == runs[0].path.parent:
-            name = runs[0].name
-            hint = f"name one run by its id, all of that name by '{name}/*', or --state failed"
-            raise NoSuchRunError(f"no run answers to {word!r}, which holds runs of {name}", hint)
     else:
         found = [sweep, *(others_of_name(sweep, where) if word == sweep.name else [])]
+    if word != (name := found[0].name) and Path(word).resolve() == found[0].path.parent:
+        one, hint = run_word(found[0].path), f"all of that name by '{name}/*', or --state failed"
+        is_known = one == entry_id(found[0])
+        hint = f"name one run by its id, {hint}" if is_known else f"name one by its folder: {one}"
+        raise NoSuchRunError(f"no run answers to {word!r}, which holds runs of {name}", hint)
     if not _is_ours(found[0], where):
         what = f"{found[0].path} is in no folder of runs, and its plan is none that hpc-train wrote"
         raise NoSuchRunError(what, "name a run: `hpc-train list --all` shows all")
@@ -159,7 +161,7 @@ def _is_ours(entry: Entry, where: Sequence[Path]) -> bool:
 
 def _why_kept(entry: Entry, state: RunState, users: dict[str, RunState]) -> tuple[str, str]:
     """Why it may not be removed, as a sentence about it, and the fix; empty where it may."""
-    cancel = f"hpc-train cancel {entry_id(entry)} ends it"
+    cancel = f"hpc-train cancel {run_word(entry.path)} ends it"
     what = "is a sweep" if isinstance(entry, SweepDir) else "is a run"
     if anothers := not_yours(entry.path, what, "remove"):
         return anothers, ""
@@ -251,7 +253,7 @@ def remove(entry: Entry) -> None:
     except OSError as error:
         raise HpcTrainError(
             f"{error.filename} cannot be removed: {error.strerror}",
-            f"correct that, and again: hpc-train rm {entry_id(entry)}",
+            f"correct that, and again: hpc-train rm {run_word(entry.path)}",
         ) from error
     with contextlib.suppress(OSError):
         entry.path.parent.rmdir()

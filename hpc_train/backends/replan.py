@@ -57,6 +57,7 @@ from hpc_train.runs.lock import waited_lock
 from hpc_train.runs.ownership import not_yours
 from hpc_train.runs.provenance import add_typed
 from hpc_train.runs.read_plan import read_plan
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.session_words import start_again
 from hpc_train.runs.snapshot import Selection, copy_at
 from hpc_train.runs.status import SESSION, RunStatus
@@ -103,7 +104,7 @@ class NextPlan:
         if job_id != self.last_job:
             raise HpcTrainError(
                 f"{run.name} ({run.run_id}) has just been resumed as job {job_id}",
-                f"it needs nothing: hpc-train status {run.run_id} shows it",
+                f"it needs nothing: hpc-train status {run_word(run.path)} shows it",
             )
 
     @contextlib.contextmanager
@@ -153,10 +154,11 @@ def _refuse_what_goes_on_by_itself(
     """
     if not status.state.ended:
         what = f"{status.name} ({status.run}) is {status.state.value} as job {status.job_id}"
+        word = run_word(run.path)
         if status.silence:  # the state is the last that is known
             raise HpcTrainError(
                 f"{what} by its files, and {status.silence}",
-                f"{ask_again(status.silence)}: hpc-train resume {status.run}",
+                f"{ask_again(status.silence)}: hpc-train resume {word}",
             )
         trouble, _, way = status.trouble.partition(": ")
         if trouble:  # as a hold, or a key with which it never starts
@@ -169,12 +171,11 @@ def _refuse_what_goes_on_by_itself(
             saves = " (it saves)" if status.state is RunState.RUNNING else ""
             raise HpcTrainError(
                 f"{what}, and keeps until its end what it was submitted with",
-                f"hpc-train cancel {status.run} first{saves}, then the same command again",
+                f"hpc-train cancel {word} first{saves}, then the same command again",
             )
         raise HpcTrainError(
             what,
-            f"it needs nothing: hpc-train status {status.run} shows it; hpc-train cancel"
-            f" {status.run} ends it",
+            f"it needs nothing: hpc-train status {word} shows it; hpc-train cancel {word} ends it",
         )
     if status.backend == SESSION:
         raise HpcTrainError(
@@ -320,7 +321,7 @@ def _check_here(loaded: LoadedConfig, run: RunDir, before: Plan, *, is_renewed: 
 def _render_again(status: RunStatus) -> str:
     return (
         "its length is the script's: hpc-train render CFG trainer.max_epochs=N makes another;"
-        f" with init_from={status.run} that begins with these weights"
+        f" with init_from={run_word(status.run_dir)} that begins with these weights"
     )
 
 

@@ -20,10 +20,12 @@ from hpc_train.plan.container import check_runtime
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import slug
 from hpc_train.runs.events import Event, EventKind, append_event, cancels
+from hpc_train.runs.known_places import remember_root
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import waited_lock
 from hpc_train.runs.read_plan import read_plan
-from hpc_train.runs.registry import absent_folders, remember_root, remove_run
+from hpc_train.runs.registry import absent_folders, remove_run
+from hpc_train.runs.run_word import run_word
 from hpc_train.slurm.dependencies import check_dependency
 from hpc_train.slurm.site import chosen_cluster
 from hpc_train.supervisor.dependents import Priors, move_dependents, wait_for
@@ -138,7 +140,9 @@ def _cancelled_meanwhile(run: RunDir, job_id: str) -> RunCancelledError:
     except HpcTrainError as error:  # it has ended by now
         told = f"job {job_id}: {error.message}"
     what = f"{run.name} ({run.run_id}) was cancelled while it was being submitted"
-    return RunCancelledError(f"{what}: {told}", f"hpc-train resume {run.run_id} submits it again")
+    return RunCancelledError(
+        f"{what}: {told}", f"hpc-train resume {run_word(run.path)} submits it again"
+    )
 
 
 def note_submission(

@@ -17,6 +17,7 @@ from hpc_train.plan.sweep_plan import array_text, task_id
 from hpc_train.runs.events import Event, EventKind, append_event, cancels, read_events
 from hpc_train.runs.history import job_ids, newest_job_id
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_dir import SweepDir, events_of_point
 from hpc_train.runs.sweep_status import PointStatus, SweepStatus
@@ -68,7 +69,7 @@ def submit_array(
     if cancels(sweep.events) > wishes:  # before anybody knew which job it meant
         cancel_sweep(sweep, observe_sweep(sweep, time.time()))
         what = f"{sweep.name} ({sweep.sweep_id}) was cancelled while it was being submitted"
-        hint = f"hpc-train resume {sweep.sweep_id} submits it again"
+        hint = f"hpc-train resume {run_word(sweep.path)} submits it again"
         raise RunCancelledError(f"{what}: job array {job_id} is cancelled", hint)
     return job_id
 
@@ -176,7 +177,7 @@ def cancel_sweep(sweep: SweepDir, status: SweepStatus) -> list[int]:
         if point.run.silence:
             raise SlurmError(
                 f"{point.run.silence}: the sweep was not cancelled",
-                f"{ask_again(point.run.silence)}: hpc-train cancel {status.sweep}",
+                f"{ask_again(point.run.silence)}: hpc-train cancel {run_word(sweep.path)}",
             )
     if not alive:
         return []

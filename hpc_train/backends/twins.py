@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from hpc_train.backends.observe import observe, read_history
+from hpc_train.backends.sweep_jobs import observe_all
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import RunState
@@ -15,6 +16,8 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import all_runs
 from hpc_train.runs.status import RunStatus
+from hpc_train.runs.sweep_dir import SweepDir
+from hpc_train.runs.sweep_status import SweepStatus
 
 _MOST = 20  # of the newest: a plan is read of each
 
@@ -55,6 +58,28 @@ def twins_of(run: RunDir) -> Twins:
     if is_open or not step or not found[0].state.ended or found[0].state is RunState.COMPLETED:
         return Twins(is_open)
     return Twins(is_open, found[0], step)
+
+
+def twin_of_sweep(sweep: SweepDir) -> SweepStatus | None:
+    """The newest other sweep of its name, in its folder, with its points, that has not ended."""
+    others = [SweepDir(it.parent) for it in sweep.path.parent.glob("*/sweep.json")]
+    others = sorted((it for it in others if it.path != sweep.path), key=SweepDir.begun)
+    own = _what_it_sweeps(sweep)
+    alike = [it for it in others[-_MOST:] if _sweeps(it, own)]
+    found = observe_all(alike, time.time()) if alike else []
+    open_ones = [it for it in found if isinstance(it, SweepStatus) and not it.state.ended]
+    return open_ones[-1] if open_ones else None
+
+
+def _sweeps(sweep: SweepDir, own: tuple[object, ...]) -> bool:
+    try:
+        return not sweep.bench.exists() and _what_it_sweeps(sweep) == own
+    except (HpcTrainError, OSError):  # another version's, or being removed: nobody knows
+        return False
+
+
+def _what_it_sweeps(sweep: SweepDir) -> tuple[object, ...]:
+    return (*_what_it_trains(sweep.plan.plan), [point.overrides for point in sweep.plan.points])
 
 
 def _trains(run: RunDir, own: tuple[object, ...]) -> bool:

@@ -18,12 +18,12 @@ from hpc_train.cli.common import (
     load_config,
     print_json,
     print_table,
-    shell_word,
     write_page,
 )
 from hpc_train.cli.option_hints import several_numbers
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan.bench_plan import LEAST_STEPS, STEPS
+from hpc_train.runs.run_word import run_word
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
@@ -130,7 +130,7 @@ def _tell(loaded: LoadedConfig, bench: Sweep) -> None:
     if script := loaded.config.script.path:
         said = "its own arguments end it, and of its time only steps/s is measured"
         click.echo(f"note: {script} makes its own Trainer: {said}", err=True)
-    name = shell_word(bench.directory.sweep_id)
+    name = run_word(bench.directory.path)
     click.echo(f"bench      {bench.directory.path}", err=True)
     click.echo(f"the table  hpc-train bench {name} --show", err=True)
 
@@ -146,7 +146,7 @@ def _follow(bench: Sweep, cluster: str) -> None:
                 line.show(f"{status.name}  {status.summary}", "")
     except KeyboardInterrupt:
         line.finish()
-        name = shell_word(bench.directory.sweep_id)
+        name = run_word(bench.directory.path)
         goes_on = f"left; the jobs go on. End them with: hpc-train cancel {name}"
         click.echo(goes_on if cluster == "slurm" else "left; what had not ended is ended", err=True)
         raise

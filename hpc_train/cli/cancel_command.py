@@ -14,7 +14,6 @@ from hpc_train.cli.common import (
     print_notes,
     run_argument,
     runs_dir_option,
-    shell_word,
 )
 from hpc_train.cli.finding import runs_to_change
 from hpc_train.cli.going_on import goes_on
@@ -24,6 +23,7 @@ from hpc_train.errors import UsageError
 from hpc_train.runs.disk_use import entry_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import folders
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import SESSION, RunStatus
 from hpc_train.runs.sweep_dir import SweepDir, others_of_name, sweep_of
 from hpc_train.sweeps import find_sweep
@@ -35,12 +35,14 @@ def _refuse_several(sweep: SweepDir, where: Sequence[Path]) -> None:
 
     others = others_of_name(sweep, where)
     seen = zip(others, observe_all(others, time.time()), strict=True) if others else ()
-    going = [entry_id(other) for other, status in seen if not status.state.ended]
+    going = [other for other, status in seen if not status.state.ended]
     if going:
+        ids = ", ".join(map(entry_id, going[:5])) + (" ..." if going[5:] else "")
+        each = [f"hpc-train cancel {run_word(it.path)}" for it in (sweep, *going[:5])]
         raise UsageError(
             f"{sweep.name} is the name of the sweep {sweep.sweep_id} and of what has not ended"
-            f" either: {', '.join(going[:5])}{' ...' if going[5:] else ''}",
-            f"cancel it by its id: hpc-train cancel {sweep.sweep_id}",
+            f" either: {ids}",
+            f"name the one that is meant by its id: {', or '.join(each)}",
         )
 
 
@@ -56,7 +58,7 @@ def _others_go_on(run: RunDir) -> list[str]:
     if not count:
         return []
     others = "1 other point" if count == 1 else f"{count} other points"
-    end = f"hpc-train cancel {shell_word(sweep.sweep_id)} ends the whole sweep"
+    end = f"hpc-train cancel {run_word(sweep.path)} ends the whole sweep"
     return [f"{others} of the sweep {'goes' if count == 1 else 'go'} on: {end}"]
 
 

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpc_train.cli.common import shell_word
 from hpc_train.plan.states import Outcome, RunState
-from hpc_train.runs.copies import word_of
 from hpc_train.runs.history_text import WIDTH
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import RunStatus
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def diagnosis_lines(status: RunStatus, indent: str = "") -> Iterator[str]:
         fix = first.what_to_do
         if fix and fix not in status.reason and stands_alone(fix):
             yield f"{indent}fix        {fix}"
-    word = shell_word(word_of(RunDir(Path(status.run_dir))))
+    word = run_word(status.run_dir)
     yield f"{indent}why        hpc-train diagnose {word}"
 
 
@@ -62,7 +61,7 @@ def _of_newest_end(status: RunStatus, indent: str) -> Iterator[str]:
         attempt, found = likely
         yield from _cause(f"attempt {attempt.attempt}: {found.cause}", indent)
         yield f"{indent}fix        {found.what_to_do}"
-        why = f"hpc-train diagnose {shell_word(status.run)} --attempt {attempt.attempt}"
+        why = f"hpc-train diagnose {run_word(status.run_dir)} --attempt {attempt.attempt}"
         yield f"{indent}why        {why}"
 
 

@@ -10,7 +10,7 @@ import click
 
 from hpc_train.cli.common import json_option, print_json, salloc_options
 from hpc_train.errors import CheckError, UsageError
-from hpc_train.runs.registry import RUNS_DIR_VARIABLE
+from hpc_train.runs.known_places import RUNS_DIR_VARIABLE
 
 if TYPE_CHECKING:
     from hpc_train.preflight.checks.findings import Finding

@@ -22,6 +22,7 @@ from hpc_train.config.words import OF_DATA, WEIGHTS
 from hpc_train.errors import UsageError
 from hpc_train.plan.plan import Verb
 from hpc_train.runs.layout import CHECKPOINT_NAME
+from hpc_train.runs.run_word import run_word
 
 WHAT = {
     "test": "Test the model of RUN with its test_step, on its test_dataloader.",
@@ -80,7 +81,7 @@ def evaluation_command(verb: Verb) -> click.Command:
             where = {"run": made.directory.run_id, "run_dir": str(made.directory.path)}
             for name, value in {**where, **told}.items():
                 click.echo(f"{name:<10} {value}", err=as_json)
-            watch = shell_word(made.directory.run_id)
+            watch = run_word(made.directory.path)
             click.echo(f"watch      hpc-train status {watch}", err=as_json)
 
         document = {"job_id": made.status().job_id, **told} if as_json else {}

@@ -21,6 +21,7 @@ from hpc_train.runs.registry import (
     newest_run,
     refuse_part_of_ids,
 )
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.sweep_dir import find_point
 from hpc_train.runs.this_folder import InFolderOfRuns, is_own, means_another_folders
 
@@ -91,7 +92,7 @@ def refuse_run(word: Path) -> None:
     from hpc_train.backends.submit_again import submit_again  # on the way to an error
 
     anew = submit_again(run)
-    hint = f"hpc-train resume {run.run_id} goes on with it; {anew} begins anew"
+    hint = f"hpc-train resume {run_word(run.path)} goes on with it; {anew} begins anew"
     raise UsageError(f"{word} is a run ({run.name}), and no config", hint)
 
 

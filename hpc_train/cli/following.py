@@ -10,7 +10,7 @@ import time
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import CODE_TOLD, print_json, shell_word
+from hpc_train.cli.common import CODE_TOLD, print_json
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.going_on import goes_on
 from hpc_train.cli.main import INTERRUPTED
@@ -25,6 +25,7 @@ from hpc_train.runs.history_text import (
     shortened,
 )
 from hpc_train.runs.ranks import Heartbeat
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.step_times import slower_text
 from hpc_train.supervisor.exitcodes import EXIT_CODES
@@ -68,7 +69,7 @@ def follow_run(run: api.Run, *, show: bool, as_json: bool = False) -> int:
     except KeyboardInterrupt:
         code = INTERRUPTED
         line.finish()
-        name = shell_word(run.directory.run_id)
+        name = run_word(run.directory.path)
         click.echo(f"left; the job goes on. End it with: hpc-train cancel {name}", err=True)
     else:
         line.finish()
@@ -193,7 +194,7 @@ class _Notes:
 def _warn_that_it_does_not_start(status: RunStatus) -> None:
     click.secho("warning: ", err=True, fg="yellow", nl=False)
     click.echo(f"the job does not start: {status.trouble}", err=True)
-    click.echo(f"  end it with: hpc-train cancel {shell_word(status.run)}", err=True)
+    click.echo(f"  end it with: hpc-train cancel {run_word(status.run_dir)}", err=True)
 
 
 def print_end(status: RunStatus, *, err: bool = False) -> None:
@@ -202,7 +203,7 @@ def print_end(status: RunStatus, *, err: bool = False) -> None:
     Args:
         err: All of it on standard error, not the first line alone.
     """
-    name = shell_word(status.run)
+    name = run_word(status.run_dir)
     click.echo(f"{status.state.value}  {status.reason}", err=True)
     for line in diagnosis_lines(status):
         click.echo(line, err=err)

@@ -6,12 +6,11 @@ import re
 import shlex
 from pathlib import Path
 
-from hpc_train.cli.common import shell_word
 from hpc_train.cli.more_resources import with_more
 from hpc_train.codec import read_object
 from hpc_train.plan.states import NO_FOLDER, NO_PYTHON, SUBMIT_AGAIN, Outcome, RunState
-from hpc_train.runs.copies import word_of
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.session_words import start_again
 from hpc_train.runs.snapshot import DOCUMENT
 from hpc_train.runs.status import SESSION, RunStatus
@@ -33,7 +32,7 @@ def goes_on(status: RunStatus) -> str:
     )
 
     run = RunDir(Path(status.run_dir))
-    name = shell_word(word_of(run))
+    name = run_word(run.path)
     if status.backend == SESSION:
         return start_again(run)
     found = re.search(rf"{SUBMIT_AGAIN} (\S+=[^\s)]+(?: \S+=[^\s)]+)*)", status.reason)

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import complete_runs, print_notes, runs_dir_option, shell_word
+from hpc_train.cli.common import complete_runs, print_notes, runs_dir_option
 from hpc_train.cli.finding import newest_to_read, run_to_read
 from hpc_train.errors import HpcTrainError, RunFailedError, UsageError
 from hpc_train.plan.states import RunState
@@ -20,6 +20,7 @@ from hpc_train.runs.events import read_events
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.history_text import shortened
 from hpc_train.runs.read_plan import read_plan
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import SESSION, UNEXPLAINED, RunStatus
 
 POLL_S = 0.3
@@ -99,7 +100,7 @@ def _tell_first(run: api.Run, logs: _Logs) -> None:
         return
     what = f"{shortened(ended.error, MOST_OF_ERROR)}{f', {ended.where}' if ended.where else ''}"
     of = f" --attempt {ended.attempt}" if logs.attempt is not None else ""
-    line = f"hpc-train logs {shell_word(run.directory.run_id)} --rank {ended.rank}{of}"
+    line = f"hpc-train logs {run_word(run.directory.path)} --rank {ended.rank}{of}"
     click.echo(f"rank {ended.rank} failed first ({what}): {line}", err=True)
 
 
@@ -209,7 +210,7 @@ def _no_log(run: api.Run, who: str) -> HpcTrainError:
         return HpcTrainError(f"{name} is a script of its own, with a Session: {said}")
     if status.state.ended:
         kind = RunFailedError if status.state in UNEXPLAINED else HpcTrainError
-        hint = f"hpc-train status {shell_word(status.run)} says why"
+        hint = f"hpc-train status {run_word(status.run_dir)} says why"
         if (earlier := _attempt_with_logs(run)) is not None:
             hint = f"attempt {earlier} has: --attempt {earlier}; {hint}"
         return kind(f"{who}{name} has left no log", hint)
@@ -234,7 +235,7 @@ def _nothing_yet(run: api.Run, who: str, asked: int | None) -> str:
     newest = status.attempts[-1].attempt if status.attempts else 0
     number = newest if asked is None else asked
     if status.state.ended or number != newest or not _is_open(status):
-        hint = f"hpc-train status {shell_word(status.run)} says how it ended"
+        hint = f"hpc-train status {run_word(status.run_dir)} says how it ended"
         return f"{who} {_written(who)} in attempt {number}; {hint}"
     return f"{_what_it_does(status, who)}; -f waits for it"
 

@@ -6,7 +6,7 @@ import math
 import re
 
 from hpc_train.codec import read_object
-from hpc_train.plan.states import GPU_FULL, HOST_FULL, RunState
+from hpc_train.plan.states import GPU_FULL, HOST_FULL, LIMIT_CHANGED, RunState
 from hpc_train.plan.units import memory_mib, slurm_time, time_s
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.status import RunStatus
@@ -26,7 +26,7 @@ def with_more(status: RunStatus, run: RunDir) -> str:
     plan = read_object(run.plan)
     options = dict((plan.get("slurm") or {}).get("options") or [])
     if status.state is RunState.TIMED_OUT:
-        return _longer(options.get("time"))
+        return _longer(options.get("time"), as_asked=LIMIT_CHANGED in status.attempts[-1].reason)
     if GPU_FULL in status.reason:
         return _smaller((plan.get("batch") or {}).get("micro_batch_size") or 0)
     if any(it in status.reason for it in _OF_HOST):
@@ -34,9 +34,16 @@ def with_more(status: RunStatus, run: RunDir) -> str:
     return ""
 
 
-def _longer(limit: str | None) -> str:
-    """Twice the time; empty where the limit is the partition's default, or there is none."""
+def _longer(limit: str | None, *, as_asked: bool) -> str:
+    """Twice the time; empty where the limit is the partition's default, or there is none.
+
+    Args:
+        limit: What was asked for.
+        as_asked: Its job had less, as somebody has changed its limit.
+    """
     seconds = time_s(limit) if limit else None
+    if seconds and as_asked:
+        return f" --time {slurm_time(seconds)}: as was asked for"
     return f" --time {slurm_time(2 * seconds)}: twice as long as it had" if seconds else ""
 
 

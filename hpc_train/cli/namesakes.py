@@ -8,14 +8,16 @@ from pathlib import Path
 
 from hpc_train.cli.common import print_notes
 from hpc_train.config.words import NEWEST
-from hpc_train.runs.events import read_events
+from hpc_train.runs.events import Event, read_events
 from hpc_train.runs.history import has_ended
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.registry import folders, matching_runs
+from hpc_train.runs.registry import folders
 from hpc_train.runs.status import RunStatus
-from hpc_train.runs.sweep_dir import sweep_of
+from hpc_train.runs.sweep_dir import Entry, SweepDir, others_of_name, sweep_of
+from hpc_train.runs.sweep_status import SweepStatus
 
 _MOST_SHOWN = 3
+_MOST_ASKED = 20  # all of them by one query of Slurm
 
 
 def tell_newest_of_name(word: str, matches: Sequence[RunDir]) -> None:
@@ -46,19 +48,21 @@ def newest_of_name(word: str, matches: Sequence[RunDir]) -> str:
     return f"{named}, and this is the newest, {run.run_id}; {the}: {shown}{more}"
 
 
-def others_that_go_on(word: str, run: RunDir, runs_dir: Path | None) -> str:
-    """That older runs of the name have not ended either; empty without any.
+def others_that_go_on(word: str, shown: Entry, runs_dir: Path | None) -> str:
+    """That older runs and sweeps of the name have not ended either; empty without any.
 
     Args:
         word: As it was typed; empty where the newest run was meant.
-        run: The one that is shown.
+        shown: The run or the sweep that is shown.
         runs_dir: Where runs are looked for.
     """
-    if word != run.name:
+    if word != shown.name or word in NEWEST:
         return ""
-    others = _others(word, matching_runs(word, folders(runs_dir)))
-    open_ones = [it for it in others if not has_ended(read_events(it.events))]
-    going = [it for it in _seen(open_ones[:_MOST_SHOWN]) if not it.state.ended]
+    named = others_of_name(shown, folders(runs_dir))
+    beside = [it for it in named if it.path.parent == shown.path.parent]
+    # Of a sweep only the history of each point tells that it has ended.
+    maybe = [it for it in beside if isinstance(it, SweepDir) or not has_ended(_history(it))]
+    going = [it for it in _seen(maybe[:_MOST_ASKED]) if not it.state.ended][:_MOST_SHOWN]
     if not going:
         return ""
     go = "go" if len(going) > 1 else "goes"
@@ -74,13 +78,19 @@ def _others(word: str, matches: Sequence[RunDir]) -> list[RunDir]:
     return [it for it in beside if sweep_of(it) is None]
 
 
-def _seen(runs: Sequence[RunDir]) -> list[RunStatus]:
-    if not runs:
+def _history(entry: Entry) -> list[Event]:
+    return read_events(entry.events)
+
+
+def _seen(entries: Sequence[Entry]) -> list[RunStatus | SweepStatus]:
+    if not entries:
         return []
     from hpc_train.backends.sweep_jobs import observe_all
 
-    return [it for it in observe_all(runs, time.time()) if isinstance(it, RunStatus)]
+    return observe_all(entries, time.time())
 
 
-def _told(status: RunStatus) -> str:
+def _told(status: RunStatus | SweepStatus) -> str:
+    if isinstance(status, SweepStatus):
+        return f"{status.sweep} (a sweep of {status.summary})"
     return f"{status.run} ({status.state.value.replace('_', ' ')}, step {status.step})"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import shell_word
 from hpc_train.errors import ConfigError, NoSuchRunError, UsageError
+from hpc_train.runs.run_word import run_word
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
@@ -125,7 +125,7 @@ def _smoke_test(loaded: LoadedConfig, plan: Plan, *, err: bool) -> Prior:
     short = smoke_config(loaded, plan)
     api.test_only(loaded)  # what Slurm refuses shall not leave a smoke test behind
     run = api.submit(short, cluster="slurm")
-    name = shell_word(run.directory.run_id)
+    name = run_word(run.directory.path)
     click.echo(f"smoke test {name}: {SMOKE_STEPS} steps on one node come first", err=err)
     return run
 
@@ -141,6 +141,6 @@ def _bench(loaded: LoadedConfig, plan: Plan, *, err: bool) -> Prior:
         )
     api.test_only(loaded)
     bench = submit_bench(loaded, cluster="slurm")
-    name = shell_word(bench.directory.sweep_id)
+    name = run_word(bench.directory.path)
     click.echo(f"bench {name}: its steps come first, hpc-train bench {name} --show", err=err)
     return bench

@@ -26,10 +26,12 @@ from hpc_train.cli.namesakes import tell_newest_of_name
 from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.cli.sweep_text import tell_resumed
 from hpc_train.errors import UsageError
+from hpc_train.plan.hostlist import fold_numbers
 from hpc_train.plan.notes import time_notes
 from hpc_train.runs.checkpoints import removed_step, tell_removed
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import attempts_in
+from hpc_train.runs.run_word import run_word
 from hpc_train.sweeps import Sweep, find_sweep
 
 if TYPE_CHECKING:
@@ -94,7 +96,7 @@ def command(
 
     def say() -> None:
         click.echo(f"resumed    as job {job_id}", err=as_json)
-        click.echo(f"watch      hpc-train status {shell_word(found.directory.run_id)}", err=as_json)
+        click.echo(f"watch      hpc-train status {run_word(found.directory.path)}", err=as_json)
 
     return tell_and_stay(found, {"job_id": job_id}, say, follow=follow, wait=wait, as_json=as_json)
 
@@ -141,10 +143,15 @@ def _first_step(run: api.Run) -> int:
 def _refuse_for_sweep(options: Mapping[str, bool], sweep: Sweep, typed: str) -> None:
     for option, given in options.items():
         if given:
-            one = shell_word(f"{sweep.directory.sweep_id}-0")
+            what = f"--{option} is for one training, and {typed} is a sweep"
+            points = sweep.status().to_go_on_with
+            if not points:
+                raise UsageError(f"{what}, with no point to go on with", "leave it out")
+            the = "point" if len(points) == 1 else "points"
+            one = f"{run_word(sweep.directory.path)}-{points[0]}"
             raise UsageError(
-                f"--{option} is for one training, and {typed} is a sweep",
-                f"leave it out, or resume one point: hpc-train resume {one}",
+                f"{what}, of which resume takes the {the} {fold_numbers(points)}",
+                f"leave it out, or resume one point: hpc-train resume {one} --{option}",
             )
 
 

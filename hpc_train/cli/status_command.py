@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import complete_runs, json_option, print_json, runs_dir_option, shell_word
+from hpc_train.cli.common import complete_runs, json_option, print_json, runs_dir_option
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.finding import newest_to_read, run_to_read, tell_folder
 from hpc_train.cli.going_on import goes_on
@@ -20,6 +20,7 @@ from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.history_text import WIDTH, history_lines
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.step_times import slower_text
 from hpc_train.sweeps import find_sweep, newest_sweep
@@ -40,7 +41,8 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
     sweep = newest_sweep(runs_dir) if run is None else find_sweep(run, runs_dir)
     if sweep:
         tell_folder(run or "", sweep.directory.name, sweep.directory, runs_dir)
-        print_sweep(sweep.status(), best, as_json=as_json)
+        also = "" if as_json else others_that_go_on(run or "", sweep.directory, runs_dir)
+        print_sweep(sweep.status(), best, as_json=as_json, notes=[also])
         return 0
     also = ""
     if run is None:
@@ -49,7 +51,7 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
         found = run_to_read(run, runs_dir)
         also, status = others_that_go_on(run, found.directory, runs_dir), found.status()
     if best:
-        name = shell_word(status.run)
+        name = run_word(status.run_dir)
         raise UsageError(
             f"--best is for a sweep, and {status.name} is one run",
             f"hpc-train checkpoints {name} --best names its best model, hpc-train status {name} its"

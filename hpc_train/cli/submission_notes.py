@@ -11,9 +11,11 @@ from hpc_train.cli.common import print_notes
 from hpc_train.errors import SlurmError
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.run_word import run_word
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
+    from hpc_train.runs.sweep_dir import SweepDir
 
 
 def note_submission_to(cluster: str | None, asked: LoadedConfig | Plan) -> None:
@@ -84,11 +86,22 @@ def note_twin(run: RunDir) -> None:
     for twin in twins.is_open[:1]:
         job = f" as job {twin.job_id}" if twin.job_id else ""  # it is being submitted
         same = f"{twin.run} trains the same and is {twin.state.value}{job}"
-        print_notes([f"{same}: where one is enough, hpc-train cancel {run.run_id}"])
+        print_notes([f"{same}: where one is enough, hpc-train cancel {run_word(run.path)}"])
     if it := twins.stopped:
         has = f"{it.run} trained the same, has a checkpoint of step {twins.step} and"
-        again = f"hpc-train resume {it.run} goes on there, this run begins anew"
+        again = f"hpc-train resume {run_word(it.run_dir)} goes on there, this run begins anew"
         print_notes([f"{has} is {it.state.value}: {again}"])
+
+
+def note_twin_sweep(sweep: SweepDir) -> None:
+    """Say where a sweep of the same name and points waits or trains already."""
+    from hpc_train.backends.twins import twin_of_sweep
+
+    if twin := twin_of_sweep(sweep):
+        same = f"{twin.sweep} trains the same points and is {twin.state.value}"
+        job = f" as job array {twin.job_id}" if twin.job_id else ""  # it is being submitted
+        one = f"hpc-train cancel {run_word(sweep.path)}"
+        print_notes([f"{same}{job}: where one is enough, {one}"])
 
 
 def note_torch(cluster: str | None, loaded: LoadedConfig) -> None:

@@ -16,7 +16,6 @@ from hpc_train.cli.common import (
     json_option,
     load_config,
     print_notes,
-    shell_word,
     sweep_options,
     tell_unchecked,
 )
@@ -30,10 +29,12 @@ from hpc_train.cli.submission_notes import (
     note_tools,
     note_torch,
     note_twin,
+    note_twin_sweep,
     note_variables,
 )
 from hpc_train.errors import UsageError
 from hpc_train.plan.states import RunState
+from hpc_train.runs.run_word import run_word
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
@@ -215,11 +216,12 @@ def _submit_sweep(
     note_torch("slurm", loaded)
     note_tools("slurm", loaded)
     tell_submitted(submitted, as_json=as_json)
+    note_twin_sweep(submitted.directory)
     return 0
 
 
 def _tell(run: api.Run, job_id: str, backend: str, *, err: bool) -> None:
-    name = shell_word(run.directory.run_id)
+    name = run_word(run.directory.path)
     where = f"job {job_id}" if backend == "slurm" else f"on this machine (process {job_id})"
     click.echo(f"submitted  {where}", err=err)
     click.echo(f"run        {run.directory.path}", err=err)

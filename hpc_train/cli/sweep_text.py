@@ -10,12 +10,13 @@ from typing import Any
 import click
 
 from hpc_train import sweeps
-from hpc_train.cli.common import print_json, print_notes, print_table, shell_word, tell_unchecked
+from hpc_train.cli.common import print_json, print_notes, print_table, tell_unchecked
 from hpc_train.cli.plan_text import plan_lines
 from hpc_train.plan.script import PLAN_IN_SCRIPT, render_sweep
 from hpc_train.plan.sweep_plan import SweepPlan, point_text
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history_text import clock
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.sweep_status import SweepStatus, best_point
 
 
@@ -39,7 +40,7 @@ def tell_submitted(sweep: sweeps.Sweep, *, as_json: bool) -> None:
     """Where it is and what can be typed next."""
     directory, job_id = sweep.directory, sweep.job_id
     tell_unchecked(read_events(directory.events)[0])
-    name, points = shell_word(directory.sweep_id), len(directory.plan.points)
+    name, points = run_word(directory.path), len(directory.plan.points)
     document: dict[str, Any] = {
         "schema_version": 1,
         "sweep": directory.sweep_id,
@@ -58,7 +59,9 @@ def tell_submitted(sweep: sweeps.Sweep, *, as_json: bool) -> None:
     click.echo(f"end        hpc-train cancel {name}")
 
 
-def print_sweep(status: SweepStatus, best: str | None, *, as_json: bool) -> None:
+def print_sweep(
+    status: SweepStatus, best: str | None, *, as_json: bool, notes: Sequence[str] = ()
+) -> None:
     """A row a point: what was chosen, its state, step and metrics; and the best of them."""
     found = best_point(status, best) if best else None
     if as_json:
@@ -70,6 +73,8 @@ def print_sweep(status: SweepStatus, best: str | None, *, as_json: bool) -> None
         click.echo(f"  job array  {status.job_id}")
     if status.submitted:
         click.echo(f"  submitted  {clock(status.submitted)}")
+    for note in filter(None, notes):
+        click.echo(f"  note       {note}")
     keys = list(status.points[0].overrides)
     metrics = sorted({name for point in status.points for name in point.run.metrics})
     rows = [
@@ -100,7 +105,7 @@ def tell_cancelled(sweep: sweeps.Sweep, *, as_json: bool) -> None:
         print_json({"schema_version": 1, "sweep": name, "points": points})
         return
     click.echo(f"cancelling {len(points)} points of {name}; their ranks save if there is time")
-    click.echo(f"go on with: hpc-train resume {shell_word(name)}", err=True)
+    click.echo(f"go on with: hpc-train resume {run_word(sweep.directory.path)}", err=True)
 
 
 def tell_resumed(
@@ -123,7 +128,7 @@ def tell_resumed(
         print_json(document)
         return
     click.echo(f"resumed    {said}")
-    click.echo(f"watch      hpc-train status {shell_word(name)}")
+    click.echo(f"watch      hpc-train status {run_word(sweep.directory.path)}")
 
 
 def _note_config(sweep: sweeps.Sweep, points: Sequence[int], typed: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hpc_train.cli.common import json_option, print_json, shell_word
-from hpc_train.config.near_files import LOGS, SCRIPTS, absent_file
+from hpc_train.config.near_files import LOGS, MADE_BY_US, SCRIPTS, absent_file
 from hpc_train.config.sbatch_lines import directives_of
 from hpc_train.errors import ConfigError, UsageError
 
@@ -45,6 +45,9 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
     text = words[0] if len(words) == 1 else shlex.join(words)
     file = _file_meant(text)
     script = _batch_script(file) if file else ""
+    if MADE_BY_US in script:
+        fix = f"it is a rendered training: sbatch {shell_word(file)}"
+        raise UsageError(f"{file} was made by hpc-train, and is translated already", fix)
     known = list(trainer_parameters(sys.path))
     home = str(Path("~").expanduser())
     made = translate(script or text, known, keep_nccl=keep_nccl, here=str(Path.cwd()), home=home)

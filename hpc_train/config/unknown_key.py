@@ -29,6 +29,7 @@ from hpc_train.config.other_words import (
 )
 from hpc_train.config.own_arguments import argument_hint, below_class, is_taken, not_taken
 from hpc_train.config.sbatch_names import KNOWN, OWNED
+from hpc_train.config.sbatch_values import UNDER_EXTRA, with_value
 from hpc_train.config.secrets import how_to_pass, looks_secret
 from hpc_train.config.trainer_args import trainer_parameters
 from hpc_train.config.words import did_you_mean
@@ -89,17 +90,17 @@ def unknown_key(
     hint = hint or _of_gres(full, values, typed=typed) or _of_count(full, values, typed=typed)
     hint = hint or of_address(full, values, typed=typed)
     slip = did_you_mean(key, known, prefix=f"{section}.", cutoff=_NEARER) if section else ""
-    hint = (
-        hint or slip or _known_word(full, section, key, script=script) or _of_sbatch(section, key)
-    )
-    hint = hint or _of_a_class(key, values)
+    hint = hint or slip or _known_word(full, section, key, script=script)
+    hint = hint or _of_sbatch(section, key) or _of_a_class(key, values)
     if hint and not section and key in OTHER_WORDS and is_taken("model", key, values):
         hint += f"; of your model: {below_class('model', values)}{key}"
     hint = hint or _with_its_section(key.lower())
     hint = hint or did_you_mean(key.lower(), known, prefix=section and f"{section}.", cutoff=_NEAR)
     if not hint and section == "slurm":
-        hint = f"other options of sbatch go under slurm.extra: {{{key.replace('_', '-')}: ...}}"
+        hint = UNDER_EXTRA.format(key.replace("_", "-"))
     hint = hint or _what_there_is(section, key, known, values)
+    if section == "slurm" and isinstance(values.get(section), Mapping):
+        hint = with_value(hint, values[section].get(written), typed=typed)
     if not section and not typed:
         hint = below_its_section(hint, written, values, origins)
     others = [it.rpartition(".")[2] for it in users] if section else []
@@ -195,8 +196,7 @@ def _of_sbatch(section: str, key: str) -> str:
     option = key.replace("_", "-")
     if section != "slurm" or option not in KNOWN:
         return ""
-    under_extra = f"other options of sbatch go under slurm.extra: {{{option}: ...}}"
-    return OWNED.get(option, under_extra)
+    return OWNED.get(option, UNDER_EXTRA.format(option))
 
 
 def _places(key: str, *, script: bool) -> list[str]:

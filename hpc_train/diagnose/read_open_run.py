@@ -25,7 +25,7 @@ def told_while_open(run: RunDir, status: RunStatus) -> tuple[AttemptRecord, Culp
         return None
     alike = [it.attempt for it in over if _end(it) == _end(newest)]
     at = f"; at step {newest.last_step} in attempts {', '.join(map(str, alike))}"
-    return newest, named(replace(found, cause=found.cause + at * bool(alike[1:])), run.run_id)
+    return newest, named(replace(found, cause=found.cause + at * bool(alike[1:])), run)
 
 
 def _end(record: AttemptRecord) -> tuple[str, int]:

@@ -24,6 +24,7 @@ from hpc_train.plan.states import KILLED_BY, Outcome, RunState
 from hpc_train.runs.history import AttemptRecord
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import ENDED_ITSELF, WORKER_KILLED, ExitRecord, read_exits
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import ENDED_BEFORE, RunStatus
 
 _MAX_LOGS = 5000
@@ -81,16 +82,16 @@ def diagnosis_of(
     return Diagnosis(
         of=run.run_id,
         state=state,
-        findings=tuple(named(item, run.run_id) for item in (finding, *others)),
+        findings=tuple(named(item, run) for item in (finding, *others)),
         traceback=text,
         traceback_at=place,
         notes=(*notes, *logs.notes),
     )
 
 
-def named(found: Culprit, run_id: str) -> Culprit:
+def named(found: Culprit, run: RunDir) -> Culprit:
     """The fix of a rule is for any run: `hpc-train resume RUN`."""
-    return replace(found, fix=_ANY_RUN.sub(rf"\1 {run_id}", found.fix))
+    return replace(found, fix=_ANY_RUN.sub(lambda it: f"{it[1]} {run_word(run.path)}", found.fix))
 
 
 def told_without_logs(

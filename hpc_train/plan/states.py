@@ -12,6 +12,7 @@ ALL_FINISHED = "all ranks finished"  # of a training that took all of its steps
 GPU_FULL = "ran out of GPU memory"  # of a rank: in the reason of its attempt's end
 HOST_FULL = "ran out of host memory"  # of a node, in the same way
 KILLED_BY = "was killed by"  # before a signal's name: the error of a rank that it ended
+LIMIT_CHANGED = "the job's limit was changed to"  # before it: a reason of an attempt's end
 CANCEL_ASKED = "`hpc-train cancel` asked for it"
 # In a reason, before the keys that have to be others: `resume` would refuse them.
 SUBMIT_AGAIN = "submit again with"

@@ -40,12 +40,6 @@ def copied_from(run: RunDir) -> Path | None:
         return None
 
 
-def word_of(run: RunDir) -> str:
-    """What to type for it: its id, or its folder where that id is the one of the run it copies."""
-    origin = copied_from(run)
-    return str(run.path) if origin and origin.name == run.run_id else run.run_id
-
-
 def _begins(run: RunDir) -> bytes:
     """The first line of its history; no two runs have the same."""
     with run.events.open("rb") as stream:

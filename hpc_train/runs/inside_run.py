@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hpc_train.config.words import WEIGHTS
 from hpc_train.runs.layout import CHECKPOINT_NAME, RunDir
+from hpc_train.runs.run_word import run_word
 
 
 def inside_run(reference: str) -> str:
@@ -14,14 +15,15 @@ def inside_run(reference: str) -> str:
     run = next((it for it in map(RunDir, path.parents) if it.plan.is_file()), None)
     if run is None or not path.exists():
         return ""
+    word = run_word(run.path)
     if CHECKPOINT_NAME.match(path.name) or path.suffix in WEIGHTS:
         return (
-            f"that is a checkpoint of {run.name}: write its run, {run.run_id}; a run goes on from"
-            f" its newest, hpc-train test {run.run_id} --ckpt {path} takes this one, and a new run"
-            f" begins with it by init_from={path}"
+            f"that is a checkpoint of {run.name}: write its run, {word}; a run goes on from its"
+            f" newest, hpc-train test {word} --ckpt {path} takes this one, and a new run begins"
+            f" with it by init_from={path}"
         )
     reads = f"; hpc-train diagnose {reference} reads a log" if path.suffix == ".log" else ""
-    return f"that is within a run of {run.name}: write its id, {run.run_id}{reads}"
+    return f"that is within a run of {run.name}: write its run, {word}{reads}"
 
 
 def never_a_run(reference: str) -> str:

@@ -22,10 +22,10 @@ from hpc_train.runs.copies import ids_of_origins
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import job_ids
 from hpc_train.runs.inside_run import inside_run, never_a_run
+from hpc_train.runs.known_places import RUNS_DIR_VARIABLE, roots
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ownership import owner_of
 from hpc_train.runs.run_of_file import run_of_absent_file, run_of_file
-from hpc_train.runs.state import state_dir
 from hpc_train.runs.this_folder import (
     RunFolders,
     means_another_folders,
@@ -34,7 +34,6 @@ from hpc_train.runs.this_folder import (
     own_first,
 )
 
-RUNS_DIR_VARIABLE = "HPC_TRAIN_RUNS_DIR"
 PATTERN = re.compile(r"[*?\[]")  # a word with one of them means several runs
 STAMP = "%Y%m%d-%H%M%S"
 STAMPED = re.compile(r"(\d{8}-\d{6})-")
@@ -105,27 +104,6 @@ def remove_run(run: RunDir, made: Sequence[Path]) -> None:
             folder.rmdir()
 
 
-def remember_root(environ: Mapping[str, str], runs_dir: Path) -> None:
-    """Note `runs_dir`, so that a run is found by name from any folder. Failing is not an error."""
-    index = _index(environ)
-    known = _known_roots(environ)
-    if runs_dir in known:
-        return
-    try:
-        index.parent.mkdir(parents=True, exist_ok=True)
-        write_text(index, "".join(f"{root}\n" for root in [*known, runs_dir]), durable=False)
-    except OSError:
-        return  # a home that is read-only or full costs a convenience, not the submission
-
-
-def roots(environ: Mapping[str, str], cwd: Path) -> RunFolders:
-    """Folders that hold runs: the variable, ./runs, and every one a run was ever made in."""
-    named = environ.get(RUNS_DIR_VARIABLE)
-    candidates = [Path(named)] if named else [cwd / "runs", *_known_roots(environ)]
-    unique = dict.fromkeys(Path(os.path.normpath(cwd / path)) for path in candidates)
-    return RunFolders((path for path in unique if path.is_dir()), [*unique][:1])
-
-
 def no_folder() -> str:
     """What is said of the folder of runs where `folders` finds none."""
     named = os.environ.get(RUNS_DIR_VARIABLE)
@@ -173,6 +151,11 @@ def all_runs(folders: Sequence[Path]) -> list[RunDir]:
     """
     runs = [RunDir(path) for folder in folders for path in folder.glob("*/*")]
     runs += [RunDir(path, named=False) for folder in folders for path in folder.glob("*")]
+    return _newest_first(runs)
+
+
+def _newest_first(runs: Sequence[RunDir]) -> list[RunDir]:
+    """Those of these folders that are runs."""
     found = []
     for run in runs:
         try:
@@ -250,20 +233,26 @@ def matching_runs(
     for run in (RunDir(path.resolve()), RunDir(path.resolve(), named=False)):
         if os.access(run.plan if run.named else run.session, os.F_OK):
             return [run]
+    if path.name != reference and (inside := _in_folder_of_name(path)):
+        return inside
     runs = all_runs(folders)
-    if path.name != reference and (
-        inside := [it for it in runs if it.path.parent == path.resolve()]
-    ):
-        return inside  # the folder of a name
     if matches := _answering(reference, runs, folders):
         run = matches[0]
         if to_change and means_another_folders(reference, run.name, run, folders):
             raise of_another_folder(reference, matches)
         return matches
+    if inside := _in_folder_of_name(path):
+        return inside
     if closed := _closed(reference, folders):
         hint = f"ask {owner_of(closed)}, whose it is: a run is its owner's alone (mode 0700)"
         raise NoSuchRunError(f"{closed}: you may not read that", hint)
     raise NoSuchRunError(f"no run answers to {reference!r}", _advice(reference, runs, folders))
+
+
+def _in_folder_of_name(path: Path) -> list[RunDir]:
+    """The runs in the folder of a name, wherever it lies; the newest first."""
+    folder = path.resolve()
+    return _newest_first([RunDir(it) for it in folder.glob("*")]) if folder.is_dir() else []
 
 
 _LEAST_PART = 4  # letters
@@ -334,10 +323,14 @@ def _closed(reference: str, folders: Sequence[Path]) -> Path | None:
 def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
     import difflib
 
-    if within := inside_run(reference):
-        return within
+    if of_run := inside_run(reference):
+        return of_run
     if any(Path(reference).resolve() == folder.resolve() for folder in folders):
         return "that is a folder of runs: name a run in it; `hpc-train list` shows them"
+    within = all_runs([Path(reference).absolute()])
+    if any(STAMPED.match(it.run_id) and it.events.exists() for it in within):
+        shown = f"hpc-train list --runs-dir {shlex.quote(reference)}"
+        return f"that is a folder of runs: name the folder of one; `{shown}` shows them"
     if known := never_a_run(reference):
         return known
     if Path(reference).is_file():
@@ -366,16 +359,3 @@ def begun(run_id: str, made: float) -> str:
 
 def _stamp(seconds: float) -> str:
     return time.strftime(STAMP, time.localtime(seconds))
-
-
-def _index(environ: Mapping[str, str]) -> Path:
-    return state_dir(environ) / "runs-dirs"
-
-
-def _known_roots(environ: Mapping[str, str]) -> list[Path]:
-    """Every folder in which a run was ever made by this user."""
-    try:
-        lines = _index(environ).read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    return [Path(line) for line in lines if line]

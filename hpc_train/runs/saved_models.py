@@ -6,7 +6,6 @@ The ranks write `models/models.json` (`training.model_files`); here it is read w
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
+from hpc_train.runs.run_word import run_word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,5 +204,5 @@ def _no_best(run: RunDir) -> HpcTrainError:
     checkpoint = of_project("pytorch_lightning.callbacks.ModelCheckpoint", *_project_of(run))
     fix = f"add a {checkpoint} with init_args.monitor to trainer.callbacks"
     if newest_step(run):
-        fix += f"; `hpc-train checkpoints {shlex.quote(run.run_id)}` shows its newest state"
+        fix += f"; `hpc-train checkpoints {run_word(run.path)}` shows its newest state"
     return HpcTrainError(what, fix)

@@ -38,6 +38,7 @@ from hpc_train.runs.registry import (
     remove_run,
     unwritable,
 )
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.this_folder import is_own, of_another_folder, own_first
 
 _POINT = re.compile(r"(.+)-(\d+)\Z")
@@ -79,9 +80,10 @@ class SweepDir(SubmittedFiles):
         """What is swept."""
         return SweepPlan.from_json(self.document.read_text(encoding="utf-8"))
 
-    def begun(self) -> str:
-        """When it was submitted, as text that sorts."""
-        return begun(self.sweep_id, self.document.stat().st_mtime)
+    def begun(self) -> tuple[str, float]:
+        """When it was submitted, as what sorts: two ids may have the same second."""
+        made = self.document.stat().st_mtime
+        return begun(self.sweep_id, made), made
 
     def point(self, number: int) -> RunDir:
         """The run of a point; it need not be there yet."""
@@ -222,11 +224,12 @@ def with_sweeps(runs: Sequence[RunDir], sweeps: Sequence[SweepDir]) -> list[Entr
     return sorted([*alone, *sweeps], key=_begun, reverse=True)
 
 
-def _begun(entry: Entry) -> str:
+def _begun(entry: Entry) -> tuple[str, float]:
     if isinstance(entry, SweepDir):
         return entry.begun()
     document = entry.plan if entry.named else entry.session
-    return begun(entry.run_id, document.stat().st_mtime)
+    made = document.stat().st_mtime
+    return begun(entry.run_id, made), made
 
 
 def _sweep_path(run: RunDir) -> Path | None:
@@ -248,6 +251,10 @@ def find_sweep(
     path = Path(reference)
     if os.access(path / "sweep.json", os.F_OK):
         return SweepDir(path.resolve())
+    if path.name != reference and path.is_dir():  # it may be the folder of a name
+        inside = [SweepDir(it.parent) for it in path.resolve().glob("*/sweep.json")]
+        newest = max(inside, key=SweepDir.begun, default=None)
+        return newest if newest and _is_newest(newest) else None
     named = []
     for sweep in all_sweeps(folders):
         is_array = reference.isdigit() and reference in _arrays(sweep)
@@ -265,9 +272,11 @@ def find_sweep(
     return found
 
 
-def others_of_name(sweep: SweepDir, folders: Sequence[Path]) -> list[Entry]:
-    """The other runs and sweeps of this folder that have the name of a sweep."""
-    named = [it for it in entries(folders) if it.name == sweep.name and it.path != sweep.path]
+def others_of_name(entry: Entry, folders: Sequence[Path]) -> list[Entry]:
+    """The other runs and sweeps of this folder that have the name of a run or a sweep."""
+    whole = sweep_of(entry) if isinstance(entry, RunDir) else None
+    own = {entry.path, whole.path if whole else entry.path}
+    named = [it for it in entries(folders) if it.name == entry.name and it.path not in own]
     return [it for it in named if is_own(it, folders)]
 
 
@@ -282,10 +291,10 @@ def refuse_sweep(reference: str, folders: Sequence[Path]) -> None:
     whole = find_sweep(reference, folders)
     if whole is None or (reference == whole.name and len(whole.plan.points) == 1):
         return
-    best = f"; `hpc-train status {whole.sweep_id} --best METRIC` tells the best"
+    best = f"; `hpc-train status {run_word(whole.path)} --best METRIC` tells the best"
     raise NoSuchRunError(
         f"{reference} is a sweep of {len(whole.plan.points)} points, and not one run",
-        f"name one of them: {whole.sweep_id}-0{'' if whole.bench.exists() else best}",
+        f"name one of them: {run_word(whole.path)}-0{'' if whole.bench.exists() else best}",
     )
 
 
@@ -308,7 +317,7 @@ def find_point(reference: str, folders: Sequence[Path]) -> RunDir | None:
     refuse_sweep(reference, folders)
     _refuse_guessed_point(reference, folders)
     found = _TASK.match(reference) or _POINT.match(Path(reference).name)
-    sweep = find_sweep(found[1], folders) if found else None
+    sweep = _sweep_beside(reference) or find_sweep(found[1], folders) if found else None
     if found is None or sweep is None:
         return None
     number = int(found[2])
@@ -318,6 +327,13 @@ def find_point(reference: str, folders: Sequence[Path]) -> RunDir | None:
             f"the sweep {sweep.sweep_id} has no point {number}", f"it has the points 0 to {last}"
         )
     return make_point(sweep, number)
+
+
+def _sweep_beside(reference: str) -> SweepDir | None:
+    """The sweep of a point that is named by its folder, wherever that lies."""
+    if Path(reference).name == reference:
+        return None
+    return sweep_of(RunDir(Path(reference).resolve()))
 
 
 def _refuse_guessed_point(reference: str, folders: Sequence[Path]) -> None:
@@ -345,13 +361,16 @@ def _is_newest(sweep: SweepDir) -> bool:
 def _is_after(path: Path, sweep: SweepDir) -> bool:
     """Whether another run or sweep was submitted after this one; by the ids, where they say when.
 
-    A rendered script's is named after its job: there the time of its files says.
+    A rendered script's is named after its job, and two may have been submitted in one second: there
+    the time of their files says. Of another sweep's points that sweep says it.
     """
-    if STAMPED.match(path.name) and STAMPED.match(sweep.sweep_id):
-        return path.name[: len(sweep.sweep_id)] > sweep.sweep_id
+    own, its = STAMPED.match(sweep.sweep_id), STAMPED.match(path.name)
+    if own and its and own[1] != its[1]:
+        return its[1] > own[1]
     entry = entry_at(path)
-    is_point = isinstance(entry, RunDir) and _sweep_path(entry) == sweep.path
-    if is_point or path.name.startswith("."):
+    if path == sweep.path or path.name.startswith("."):
+        return False
+    if isinstance(entry, RunDir) and sweep_of(entry) is not None:
         return False
     try:
         return _begun(entry) > sweep.begun()

@@ -60,6 +60,12 @@ class SweepStatus:
         counts = ", ".join(f"{number} {state}" for state, number in self.counts.items())
         return f"{len(self.points)} point{'s' if len(self.points) > 1 else ''}: {counts}"
 
+    @property
+    def to_go_on_with(self) -> list[int]:
+        """The points that have ended and are not complete."""
+        ended = (point for point in self.points if point.run.state.ended)
+        return [it.number for it in ended if it.run.state is not RunState.COMPLETED]
+
     def as_run(self) -> RunStatus:
         """One line for all points, where runs are listed."""
         return RunStatus(

@@ -47,7 +47,7 @@ from hpc_train.supervisor.progress import AttemptSteps, attempt_steps, record_en
 from hpc_train.supervisor.rank_ends import read_ends
 from hpc_train.supervisor.signals import SupervisorSignals
 from hpc_train.supervisor.stop_forwarding import StopForwarding
-from hpc_train.supervisor.stopcause import StopCause, stop_cause
+from hpc_train.supervisor.stopcause import AskedTime, StopCause, stop_cause
 from hpc_train.supervisor.supervisor_log import SupervisorLog
 from hpc_train.supervisor.watch import Watched, watch
 
@@ -257,7 +257,7 @@ class Attempt:
             told_to_cancel=cancelled,
             stop_file=self.run.stop.exists(),
             terminated=self.signals.terminated,
-            signal_lead_s=self.plan.slurm.signal_lead_s,
+            asked=AskedTime.of(self.plan, self.run),
             details=job_details,
             now=time.time(),
         )

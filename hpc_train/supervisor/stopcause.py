@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hpc_train.errors import SlurmError
-from hpc_train.plan.states import CANCEL_ASKED, Outcome, scancelled
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.states import CANCEL_ASKED, LIMIT_CHANGED, Outcome, scancelled
 from hpc_train.plan.units import SIGNAL_IS_EARLY_S, slurm_time, time_s
+from hpc_train.runs.layout import RunDir
 from hpc_train.slurm.jobs import JobDetails
 from hpc_train.supervisor.allocation import Allocation
 
@@ -18,7 +20,38 @@ SHORT_LIMIT = (
     " (render it anew: hpc-train render CFG --time {limit}; or sbatch --time={limit}"
     " --signal=USR2@{fitting} FILE)"
 )
+_CHANGED = (
+    f"{LIMIT_CHANGED} {{limit}}, and {{asked}} was asked for (hpc-train cancel {{run}}, then"
+    " hpc-train resume {run} --time {asked})"
+)
 SLURM_TIME = "%Y-%m-%dT%H:%M:%S"
+
+
+@dataclass(frozen=True)
+class AskedTime:
+    """What a job was submitted with, in seconds.
+
+    Attributes:
+        lead_s: How long before its limit Slurm sends the signal.
+        limit_s: None for the partition's, and where Slurm itself may choose a shorter one.
+        run: The id of the run; empty for a rendered script, which is submitted with any limit.
+    """
+
+    lead_s: int
+    limit_s: int | None = None
+    run: str = ""
+
+    @classmethod
+    def of(cls, plan: Plan, run: RunDir) -> AskedTime:
+        """As the run's plan says."""
+        options = dict(plan.slurm.options)
+        limit = None if "time-min" in options else options.get("time")  # sbatch(1), --time-min
+        is_submitted = run.config.is_file()
+        return cls(
+            plan.slurm.signal_lead_s,
+            time_s(limit) if limit else None,
+            run.run_id if is_submitted else "",
+        )
 
 
 @dataclass(frozen=True)
@@ -46,7 +79,7 @@ def stop_cause(
     told_to_cancel: bool,
     stop_file: bool,
     terminated: bool,
-    signal_lead_s: int,
+    asked: AskedTime,
     details: Callable[[str], JobDetails],
     now: float,
 ) -> StopCause:
@@ -61,6 +94,7 @@ def stop_cause(
         told_to_cancel: `hpc-train cancel` has written so into the history.
         stop_file: Somebody made the run's `stop` file.
         terminated: The supervisor itself got SIGTERM.
+        asked: What the job was submitted with.
         details: Asks Slurm for one job.
         now: Seconds since the epoch.
     """
@@ -81,8 +115,9 @@ def stop_cause(
         return StopCause(Outcome.PREEMPTED, by, requeued, allowed)
     # The limit sends USR2 first, while the job runs; what ends it at the limit has a reason.
     at_limit = not job.is_ending or job.get("Reason") == TIME_LIMIT
-    if at_limit and _out_of_time(job, signal_lead_s, now):
-        why = _short_limit(job, signal_lead_s, now) or "the job's time limit came near"
+    if at_limit and _out_of_time(job, asked.lead_s, now):
+        why = _changed(job, asked) or _short_limit(job, asked.lead_s, now)
+        why = why or "the job's time limit came near"
         return StopCause(Outcome.TIMEOUT, why, requeued, allowed)
     # A supervisor that the SIGTERM has met while it started does not know of it.
     if terminated or job.is_ending:
@@ -97,6 +132,19 @@ def _out_of_time(job: JobDetails, signal_lead_s: int, now: float) -> bool:
     began, limit_s = _times(job)
     early_s = signal_lead_s + SIGNAL_IS_EARLY_S
     return began is not None and limit_s is not None and began + limit_s - now <= early_s
+
+
+def _changed(job: JobDetails, asked: AskedTime) -> str:
+    """That somebody has shortened the limit of a run that was submitted; else empty.
+
+    As by `scontrol update JobId=7 TimeLimit=10` (scontrol(1)). Slurm rounds a limit up to minutes,
+    and a requeue keeps it: a longer one takes a submission.
+    """
+    _, limit_s = _times(job)
+    if not asked.run or asked.limit_s is None or limit_s is None or limit_s >= asked.limit_s:
+        return ""
+    times = {"limit": slurm_time(limit_s), "asked": slurm_time(asked.limit_s)}
+    return _CHANGED.format(run=asked.run, **times)
 
 
 def _short_limit(job: JobDetails, signal_lead_s: int, now: float) -> str:

@@ -20,6 +20,7 @@ from hpc_train.backends.sweep_jobs import cancel_sweep
 from hpc_train.errors import HpcTrainError
 from hpc_train.runs.history_text import STATE_COLORS, printable
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.run_word import run_word
 from hpc_train.top.run_screen import CancelQuestion, RunScreen
 from hpc_train.top.run_watcher import RunWatcher
 from hpc_train.top.watched_run import (
@@ -222,7 +223,7 @@ class LivePage(App[None]):
         job = f", job {run.job_id}" if run.job_id else ""
         question = (
             f"Cancel {printable(what)} ({run.run}{job}), {run.state.value} at step {run.step}?\n"
-            f"What was saved stays; hpc-train resume {run.run} goes on."
+            f"What was saved stays; hpc-train resume {run_word(run.run_dir)} goes on."
         )
 
         def answered(yes: bool | None) -> None:

@@ -18,10 +18,10 @@ from hpc_train.plan.states import Outcome, RunState
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.known_places import remember_root
 from hpc_train.runs.latest_link import link_latest
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import UNSAVED, ExitRecord, leave_note, read_exits, read_notes
-from hpc_train.runs.registry import remember_root
 from hpc_train.runs.status import SESSION
 
 _CONSEQUENCES = ("network", "saved", "finished")  # kinds of an exit that another rank's brings

@@ -56,7 +56,7 @@ def test_of_a_job_that_does_not_start_that_is_said_once_with_the_command_that_en
     said = hpc("submit", DIGITS, "--follow")
     run = next(Path.cwd().glob("runs/*/*")).name
     way = "cancel it, change the key, submit again"
-    passes = "`sinfo -R` says why; it starts when that has passed"
+    passes = "`sinfo -s` shows those that are up; it starts when that has passed"
     trouble = f"slurm.partition is down: {passes}, or {way}"
     assert said.err.splitlines() == [
         f"warning: the job does not start: {trouble}",

@@ -158,7 +158,7 @@ __all__ = ["project"]
         ("submit cfg.yaml slurm.ntasks-per-node=4", 3, "is no key", "write slurm.gpus_per_node"),
         ("submit cfg.yaml slurm.gpus-per-task=1", 3, "is no key", "it follows from slurm.nodes"),
         ("submit cfg.yaml slurm.signal=B:9", 3, "is no key", "write slurm.signal_lead_s"),
-        ("submit cfg.yaml slurm.time-min=9", 3, "is no key", "slurm.extra: {time-min: ...}"),
+        ("submit cfg.yaml slurm.time-min=9", 3, "is no key", "slurm.extra: slurm.extra.time-min=9"),
         ("submit cfg.yaml model.class_path=sub/net.py", 3, "is 'sub/net.py'", "write sub.net.Net"),
         ("submit cfg.yaml preflight.enabled=false", 3, "preflight.enabled is no", "preflight: off"),
         ("submit cfg.yaml trainer.precision=fp16", 3, "precision is 'fp16'", "write bf16-mixed"),

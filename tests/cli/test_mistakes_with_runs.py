@@ -207,7 +207,7 @@ def test_a_part_of_a_run_is_told_to_be_one(hpc, run: RunDir) -> None:
     assert hpc("submit", "cfg.yaml", "--dry-run", begins[0]).code == 0
     assert f"hpc-train test {run.run_id} --ckpt {state} takes" in hpc("test", str(state)).err
     for part in (run.config, run.checkpoints):
-        fix = f"that is within a run of x: write its id, {run.run_id}"
+        fix = f"that is within a run of x: write its run, {run.run_id}"
         refused(hpc, f"resume {part}", f"no run answers to '{part}'", fix)
 
 

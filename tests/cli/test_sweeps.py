@@ -281,11 +281,12 @@ def test_the_name_of_a_sweep_is_not_enough_where_another_has_it(
     hpc, array: Slurm, tmp_path: Path
 ) -> None:
     """What has ended is not meant by `cancel`; `rm` would remove it."""
-    first, second = sorted(json.loads(hpc(*SWEEP, "--json").out)["sweep"] for _ in range(2))
+    first, second = (json.loads(hpc(*SWEEP, "--json").out)["sweep"] for _ in range(2))
     said = hpc("cancel", "digits")
     assert said.code == 2
     assert f"of what has not ended either: {first}" in said.err
-    assert f"hpc-train cancel {second}" in said.err
+    fix = f"by its id: hpc-train cancel {second}, or hpc-train cancel {first}\n"
+    assert said.err.endswith(fix)
     assert hpc("cancel", first).code == 0
     array.says(*(f"7_{number}|CANCELLED|None|N/A" for number in range(4)))
     assert f"2 runs are named digits: {second}, {first}" in hpc("rm", "digits", "--yes").err

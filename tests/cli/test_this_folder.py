@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.runs.known_places import remember_root
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.registry import remember_root
 
 CHANGES = ("cancel", "resume", "rm")
 

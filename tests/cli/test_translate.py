@@ -138,3 +138,15 @@ def test_an_array_whose_values_are_not_known_is_three(hpc) -> None:
         "no equivalent: --array=1-5: --sweep KEY=VALUES makes a job array, a run a point: write"
         " {KEY} among the script's arguments, where the value belongs\n"
     )
+
+
+@pytest.mark.parametrize("more", [[], ["--sweep", "seed=0,1"]])
+def test_a_rendered_script_is_told_to_be_one(hpc, more) -> None:
+    """Its heredoc was read as commands: 24 lines that had no equivalent."""
+    assert hpc("render", DIGITS, *more, "-o", "my job.sbatch").code == 0
+    fix = "  fix: it is a rendered training: sbatch 'my job.sbatch'\n"
+    for words in (["my job.sbatch"], ["sbatch 'my job.sbatch'"]):
+        said = hpc("translate", *words)
+        made = "error: my job.sbatch was made by hpc-train, and is translated already\n"
+        assert (said.code, said.out, said.err) == (2, "", f"{made}{fix}")
+    assert hpc("submit", "my job.sbatch").err.endswith(fix)

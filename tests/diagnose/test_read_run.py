@@ -33,8 +33,8 @@ OOM = (
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeRun:
     monkeypatch.setenv("PATH", "/bin:/usr/bin")
-    run = make_run(tmp_path)
-    run.tell(0, EventKind.SUBMITTED, job_id="7", backend="local")
+    monkeypatch.setenv("HPC_TRAIN_RUNS_DIR", str(tmp_path / "runs"))  # its id is then enough
+    (run := make_run(tmp_path)).tell(0, EventKind.SUBMITTED, job_id="7", backend="local")
     return run
 
 

@@ -122,7 +122,7 @@ def test_an_error_in_the_training_is_told_with_its_line_and_is_not_tried_again(
     watched = hpc_train(slurm_cluster, "status", str(training.run.path))
     assert error in watched.stdout
     assert attempt["where"] in watched.stdout
-    assert f"hpc-train diagnose {training.run.run_id}" in watched.stdout
+    assert f"hpc-train diagnose {training.run.path}" in watched.stdout
     assert training.diagnosed() == (cause, attempt["rank"], attempt["node"])
 
 

@@ -126,6 +126,25 @@ def test_the_time_limits_signal_saves_and_the_next_job_goes_on(
     assert training.diagnosed() == ("time_limit", None, None)
 
 
+def test_a_limit_that_somebody_shortens_is_told_with_what_brings_it_back(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    """It was told to render its script anew, though it was submitted."""
+    training = submit(slurm_cluster, tmp_path, ONE, "slurm.time=0:20:00")
+    training.wait_step()
+    slurm_cluster.scontrol("update", f"JobId={training.job_id}", "TimeLimit=1")
+    first = training.wait_attempt_end(0)
+    run = training.run.run_id
+    told = f"hpc-train cancel {run}, then hpc-train resume {run} --time 0:20:00"
+    changed = "the job's limit was changed to 0:01:00, and 0:20:00 was asked for"
+    assert first.reason.startswith(f"{changed} ({told}); saved at step"), training.story()
+    assert hpc_train(slurm_cluster, "cancel", str(training.run.path)).returncode == 0
+    again = ("resume", str(training.run.path), "--time", "0:20:00")
+    until(lambda: hpc_train(slurm_cluster, *again).returncode == 0, "the end to be known", 60)
+    job = slurm_cluster.job(training.status()["job_id"])
+    assert (job["JobId"] != training.job_id, job["TimeLimit"]) == (True, "00:20:00")
+
+
 @pytest.mark.soak
 def test_a_time_limit_without_a_signal_before_it_saves_in_its_last_seconds(
     slurm_cluster: Cluster, tmp_path: Path

@@ -25,8 +25,9 @@ from hpc_train.runs.this_folder import RunFolders
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> RunDir:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDir:
     """A run with checkpoints of steps 5 and 9, and no best model."""
+    monkeypatch.setenv("HPC_TRAIN_RUNS_DIR", str(tmp_path / "runs"))  # its id is then enough
     run = RunDir(tmp_path / "runs" / "digits" / "20261121-080449-10d1")
     for step in (5, 9):
         folder = run.checkpoints / f"step-{step:09d}"

@@ -14,18 +14,11 @@ from hpc_train import api
 from hpc_train.errors import ConfigError, HpcTrainError, NoSuchRunError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.known_places import remember_root, roots
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import held_lock, is_held
 from hpc_train.runs.ownership import owner_of
-from hpc_train.runs.registry import (
-    create_run,
-    find_run,
-    matching_runs,
-    new_run_id,
-    none_in,
-    remember_root,
-    roots,
-)
+from hpc_train.runs.registry import create_run, find_run, matching_runs, new_run_id, none_in
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hpc_train.errors import SlurmError
 from hpc_train.plan.states import Outcome
 from hpc_train.slurm.jobs import JobDetails
 from hpc_train.supervisor.allocation import Allocation
-from hpc_train.supervisor.stopcause import StopCause, stop_cause
+from hpc_train.supervisor.stopcause import AskedTime, StopCause, stop_cause
 
 PLACE = Allocation(backend="slurm", job_id="1", nodes=("node1",))
 LOCAL = Allocation(backend="local", job_id="77", nodes=("host/0",))
@@ -35,13 +35,14 @@ def told(
     text: str, allocation: Allocation = PLACE, now: str = "2026-11-21T07:48:00", **flags
 ) -> StopCause:
     fields = dict(re.findall(r"(\w+)=(\S+)", text))
-    asked = {"told_to_cancel": False, "stop_file": False, "terminated": True, **flags}
+    asked_time = flags.pop("by", AskedTime(lead_s=120))
+    flags = {"told_to_cancel": False, "stop_file": False, "terminated": True, **flags}
     return stop_cause(
         allocation,
-        signal_lead_s=120,
+        asked=asked_time,
         details=lambda _job: JobDetails(fields),
         now=time.mktime(time.strptime(now, "%Y-%m-%dT%H:%M:%S")),
-        **asked,
+        **flags,
     )
 
 
@@ -102,7 +103,7 @@ def test_a_controller_that_is_away_leaves_the_cause_open() -> None:
         told_to_cancel=False,
         stop_file=False,
         terminated=True,
-        signal_lead_s=60,
+        asked=AskedTime(lead_s=60),
         details=away,
         now=0.0,
     )
