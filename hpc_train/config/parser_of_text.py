@@ -58,7 +58,7 @@ class TextParser:
 
 
 @dataclass(frozen=True)
-class _Group:
+class _GroupOf:
     parser: TextParser
     conditional: bool
 
@@ -72,7 +72,7 @@ class Parsed:
     origin: TextParser = field(repr=False)
 
 
-_Value = TextParser | _Group | ast.FunctionDef | _CommandLine | None
+_Value = TextParser | _GroupOf | ast.FunctionDef | _CommandLine | None
 _Names = dict[str, _Value]
 
 
@@ -139,14 +139,14 @@ class _Followed:
 
     def _not_followed(self, part: ast.AST, names: _Names) -> None:
         """Take note of parsers that functions in it work on which nothing here has called."""
-        held = {name: it for name, it in names.items() if isinstance(it, TextParser | _Group)}
+        held = {name: it for name, it in names.items() if isinstance(it, TextParser | _GroupOf)}
         for node in ast.walk(part) if held else ():
             called = node.func if isinstance(node, ast.Call) else None
             if not isinstance(called, ast.Attribute) or id(node) in self._visited:
                 continue
             of = held.get(ast.unparse(called.value))
             if of is not None and called.attr not in _HARMLESS:
-                (of.parser if isinstance(of, _Group) else of).not_followed = True
+                (of.parser if isinstance(of, _GroupOf) else of).not_followed = True
 
     def _block(self, body: Sequence[ast.stmt], names: _Names) -> None:
         for statement in body:
@@ -260,7 +260,7 @@ class _Followed:
             return self._made(call, names)
         if isinstance(call.func, ast.Attribute):
             of = self._value(call.func.value, names)
-            if isinstance(of, TextParser | _Group):
+            if isinstance(of, TextParser | _GroupOf):
                 return self._method(of, call, call.func.attr, names)
         called = names.get(name := ast.unparse(call.func), self._names.get(name))
         given = [self._value(it, names) for it in call.args]
@@ -293,14 +293,14 @@ class _Followed:
         return parser
 
     def _method(
-        self, of: TextParser | _Group, call: ast.Call, method: str, names: _Names
+        self, of: TextParser | _GroupOf, call: ast.Call, method: str, names: _Names
     ) -> _Value:
-        parser = of.parser if isinstance(of, _Group) else of
-        maybe = self._maybe or (isinstance(of, _Group) and of.conditional)
+        parser = of.parser if isinstance(of, _GroupOf) else of
+        maybe = self._maybe or (isinstance(of, _GroupOf) and of.conditional)
         if method == "add_argument":
             parser.added.append(Added(call, maybe))
         elif method in _GROUPS:
-            return _Group(parser, maybe)
+            return _GroupOf(parser, maybe)
         elif method == "parse_args":
             words = {it.arg: it.value for it in call.keywords if it.arg != "namespace"}
             given = [*call.args[:1], *words.values()]
@@ -369,7 +369,7 @@ def _resolves(parser: TextParser) -> bool:
 
 def _open(value: _Value) -> None:
     """Take note that other code has got hold of it."""
-    if isinstance(value, _Group):
+    if isinstance(value, _GroupOf):
         value.parser.is_open = True
     elif isinstance(value, TextParser):
         value.is_open = True

@@ -112,6 +112,33 @@ def declared_options(tree: ast.Module) -> list[str] | None:
     return parser.known if parser is not None else None
 
 
+def texts_given(tree: ast.Module, arguments: Sequence[str]) -> dict[str, str]:
+    """The text of each parsed argument that is typed, or has one by default, and is never set."""
+    parser = _only_parser(tree)
+    if parser is None or not {"-h", "--help"}.isdisjoint(arguments):
+        return {}
+    try:
+        given = vars(parser.parse_args([*arguments]))
+    except (RefusedError, argparse.ArgumentError):
+        given = {}
+    set_by = [it for it in ast.walk(tree) if _called(it) == "set_defaults"]
+    others = {word.arg for it in set_by if isinstance(it, ast.Call) for word in it.keywords}
+    nodes = [it for it in ast.walk(tree) if isinstance(it, ast.Attribute)]
+    stored = {it.attr for it in nodes if isinstance(it.ctx, ast.Store)}
+    texts = {name: str(it) for name, it in given.items() if isinstance(it, str | int | float)}
+    for call in parser.calls:
+        written = {it.arg: it.value for it in call.keywords}
+        default = written.get("default")
+        if isinstance(default, ast.Call) and len(default.args) == 1:  # Path("out")
+            default = default.args[0]
+        flags = [str(it.value) for it in call.args if isinstance(it, ast.Constant)]
+        name = max(flags, key=len).lstrip("-").replace("-", "_")
+        if isinstance(default, ast.Constant) and isinstance(default.value, str):
+            texts.setdefault(name, default.value)
+    known = {name: text for name, text in texts.items() if text and name not in stored | others}
+    return {} if None in others else known
+
+
 def option_for(key: str, script: Path) -> str:
     """The one option of a script that says what a key does, as `--epochs` max_epochs; or empty."""
     tree = script_tree(script)
