@@ -42,6 +42,7 @@ from hpc_train.config.near_hooks import near_hooks
 from hpc_train.config.own_modules import hiding
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.rank_zero_calls import rank_zero_notes
+from hpc_train.config.ranks_apart import Apart
 from hpc_train.config.relative_paths import notes_on_relative_paths
 from hpc_train.config.sbatch_lines import notes_on_sbatch_lines
 from hpc_train.config.schedule_notes import misnamed_schedule
@@ -55,6 +56,7 @@ from hpc_train.config.script_file import (
 from hpc_train.config.script_trainers import trainers_for_gpus
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
+from hpc_train.config.single_process import alone_elsewhere
 from hpc_train.config.specs import classes_of, read_object, wanted_of
 from hpc_train.config.spent_trainers import spent_trainers
 from hpc_train.config.terminal_sizes import TELLS as NO_TERMINAL
@@ -71,7 +73,7 @@ from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.unsplit_streams import unsplit_stream
 from hpc_train.config.unstepped_optimizers import unstepped_optimizers
 from hpc_train.config.unsynced_logs import unsynced_notes
-from hpc_train.config.validate import other_environment
+from hpc_train.config.validate import other_environment, search_path_of
 from hpc_train.config.validation_notes import validation_notes
 
 # Of callbacks: by its name, or a class of the user's own.
@@ -132,6 +134,8 @@ def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
         for line, said, hint in fixed_ranks(tree, nodes=config.slurm.nodes, ranks=ranks_of(config)):
             yield f"{config.script.path}:{line} {said}; {hint}"
     apart = ranks_apart(tree, config, workdir, sys.path) if tree is not None else None
+    if apart is None and tree is not None and not config.script.may_take_no_steps:
+        apart = _alone_elsewhere(tree, config, workdir)
     if apart is not None and not apart.is_sure:
         yield f"{config.script.path}:{apart.line} {apart.said}; {apart.hint}"
     if tree is not None and (lacking := unshared_session(tree, config, workdir, sys.path)):
@@ -142,6 +146,12 @@ def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
     if alike is not None:
         line, said, hint = alike
         yield f"{config.script.path}:{line} {said}; {hint}"
+
+
+def _alone_elsewhere(tree: ast.Module, config: Config, workdir: Path) -> Apart | None:
+    file = (workdir / (config.script.path or "")).resolve()
+    folders = [str(file.parent), *search_path_of(config.env, workdir, [])]
+    return alone_elsewhere(tree, file, folders, [*folders, *sys.path], ranks=ranks_of(config))
 
 
 def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
