@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.absent_checkpoints import notes_on_checkpoints
+from hpc_train.config.absent_reads import notes_on_absent_reads
 from hpc_train.config.class_kind import Located, locate
 from hpc_train.config.classes import parameters_of
 from hpc_train.config.data_paths import notes_on_paths
@@ -86,6 +87,7 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
         notes = [*notes_on_variables(loaded), *notes_on_checkpoints(loaded.config, workdir)]
         notes += inner_launcher_notes(loaded.config, workdir)
         notes += notes_on_arguments(loaded.config, workdir)
+        notes += notes_on_absent_reads(loaded.config, workdir)
         notes += _on_losses(loaded.config, workdir)
         return [*notes, *_on_ranks(loaded.config, workdir), *_on_heads(loaded, workdir)]
     return [*_notes(loaded, workdir), *_on_heads(loaded, workdir)]
