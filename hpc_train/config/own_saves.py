@@ -18,6 +18,7 @@ from hpc_train.config.schema import Config
 from hpc_train.config.script_arguments import texts_given
 from hpc_train.config.script_starts import MOST_MODULES, own_files
 from hpc_train.config.script_tree import script_tree
+from hpc_train.config.submitting_scripts import submits_jobs
 
 _LIGHTNING = ("pytorch_lightning", "lightning")  # whose Trainer's state hpc-train saves itself
 
@@ -33,7 +34,7 @@ def note_on_own_saves(config: Config, folder: Path) -> str:
         return ""
     tree = script_tree(folder / script.path)
     own = _own_texts(tree, (folder / script.path).resolve()) if tree is not None else None
-    if tree is None or own is None:
+    if tree is None or own is None or submits_jobs(folder / script.path)[0]:
         return ""
     given = [str(it) for it in script.args]
     found = next(_saves(tree, (folder / script.path).resolve(), own, given), None)

@@ -234,3 +234,5 @@ def test_a_loop_and_a_function_in_another_file_are_told_as_well(tmp_path: Path) 
     (tmp_path / "lib" / "loop.py").write_text(f"import torch\n{loop}")
     told = note(tmp_path, "from lib.loop import Trainer\nTrainer().run()\n")
     assert "lib/loop.py:4 saves a.pt by itself" in told
+    submits = "import submitit\nsubmitit.AutoExecutor('logs').submit(Trainer)\n"
+    assert note(tmp_path, f"from lib.loop import Trainer\n{submits}") == ""  # it trains nothing
