@@ -32,6 +32,7 @@ from hpc_train.runs.checkpoints import removed_step, tell_removed
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.run_word import run_word
+from hpc_train.runs.script_saves import OwnSaves
 from hpc_train.sweeps import Sweep, find_sweep
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _planned(
         print_notes([_of_the_beginning(run, removed)])
     elif again.plan.script is not None and first_step == 0:
         taken = max((it.last_step for it in attempts), default=0)
-        print_notes([_of_a_script(again.plan.script, taken)] if taken else [])
+        print_notes([_of_a_script(again.plan.script, taken, run)] if taken else [])
     elif removed and first_step is not None:
         print_notes([f"{tell_removed(removed)}: goes on from step {first_step}"])
     return again, first_step
@@ -191,10 +192,12 @@ def _of_the_beginning(run: api.Run, removed: int) -> str:
     return f"it has no whole checkpoint{why}, and begins again at step 0"
 
 
-def _of_a_script(script: ScriptPlan, taken: int) -> str:
+def _of_a_script(script: ScriptPlan, taken: int, run: api.Run) -> str:
     """Of one that no checkpoint is known of, after so many steps."""
     steps = "the step" if taken == 1 else f"the {taken} steps"
     known = "script.resume names none"
+    if unnamed := OwnSaves.of(run.directory).unnamed:
+        known += f": script.resume.when={shell_word(unnamed)} names what it saved last"
     if script.resume_when:
         known = f"script.resume names {script.resume_when}, and none of this run is there"
     return f"{script.path} takes {steps} again unless it finds a checkpoint by itself: {known}"

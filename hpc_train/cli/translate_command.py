@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from hpc_train.cli.common import json_option, print_json, shell_word
+from hpc_train.cli.translated_script import settle_script
 from hpc_train.config.near_files import LOGS, MADE_BY_US, SCRIPTS, absent_file
 from hpc_train.config.sbatch_lines import directives_of
 from hpc_train.errors import ConfigError, UsageError
-
-if TYPE_CHECKING:
-    from hpc_train.plan.translation import Translation
 
 _LONGEST = 1_000_000  # characters of a batch script
 
@@ -53,7 +49,7 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
     made = translate(script or text, known, keep_nccl=keep_nccl, here=str(Path.cwd()), home=home)
     if file and not script:
         _refuse_no_script(file, [word for word, _ in made.refused])
-    made.said.extend(_of_script(made))
+    settle_script(made)
     if as_json:
         document = {"schema_version": 1, "config": made.nested(), "command": made.submit_line()}
         said = [{"word": word, "text": what} for word, what in made.said]
@@ -75,19 +71,6 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
         click.secho("no equivalent: ", err=True, fg="red", nl=False)
         click.echo(f"{' '.join(word.split())}: {why}", err=True)
     return ConfigError.exit_code if made.refused else 0
-
-
-def _of_script(made: Translation) -> Iterator[tuple[str, str]]:
-    """What the script that is started does or is given, and is not for several ranks."""
-    from hpc_train.config.submitting_scripts import submits_jobs
-    from hpc_train.config.typed_arguments import rank_of_one
-
-    if made.script:
-        line, said, hint = submits_jobs(Path(made.starts_in, made.script[0]))
-        if line:
-            yield made.script[0], f"line {line} {said}: {hint}"
-        if of_one := rank_of_one(made.script[1:]):
-            yield of_one
 
 
 def _file_meant(text: str) -> str:

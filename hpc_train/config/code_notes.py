@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.absent_checkpoints import notes_on_checkpoints
+from hpc_train.config.absent_reads import notes_on_absent_reads
 from hpc_train.config.class_kind import Located, locate
 from hpc_train.config.classes import parameters_of
 from hpc_train.config.data_paths import notes_on_paths
@@ -42,6 +43,7 @@ from hpc_train.config.near_hooks import near_hooks
 from hpc_train.config.own_modules import hiding
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.rank_zero_calls import rank_zero_notes
+from hpc_train.config.ranks_apart import Apart
 from hpc_train.config.relative_paths import notes_on_relative_paths
 from hpc_train.config.sbatch_lines import notes_on_sbatch_lines
 from hpc_train.config.schedule_notes import misnamed_schedule
@@ -55,6 +57,7 @@ from hpc_train.config.script_file import (
 from hpc_train.config.script_trainers import trainers_for_gpus
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
+from hpc_train.config.single_process import alone_elsewhere
 from hpc_train.config.specs import classes_of, read_object, wanted_of
 from hpc_train.config.spent_trainers import spent_trainers
 from hpc_train.config.terminal_sizes import TELLS as NO_TERMINAL
@@ -71,7 +74,7 @@ from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.unsplit_streams import unsplit_stream
 from hpc_train.config.unstepped_optimizers import unstepped_optimizers
 from hpc_train.config.unsynced_logs import unsynced_notes
-from hpc_train.config.validate import other_environment
+from hpc_train.config.validate import other_environment, search_path_of
 from hpc_train.config.validation_notes import validation_notes
 
 # Of callbacks: by its name, or a class of the user's own.
@@ -84,6 +87,7 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
         notes = [*notes_on_variables(loaded), *notes_on_checkpoints(loaded.config, workdir)]
         notes += inner_launcher_notes(loaded.config, workdir)
         notes += notes_on_arguments(loaded.config, workdir)
+        notes += notes_on_absent_reads(loaded.config, workdir)
         notes += _on_losses(loaded.config, workdir)
         return [*notes, *_on_ranks(loaded.config, workdir), *_on_heads(loaded, workdir)]
     return [*_notes(loaded, workdir), *_on_heads(loaded, workdir)]
@@ -132,6 +136,8 @@ def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
         for line, said, hint in fixed_ranks(tree, ranks=ranks_of(config)):
             yield f"{config.script.path}:{line} {said}; {hint}"
     apart = ranks_apart(tree, config, workdir, sys.path) if tree is not None else None
+    if apart is None and tree is not None and not config.script.may_take_no_steps:
+        apart = _alone_elsewhere(tree, config, workdir)
     if apart is not None and not apart.is_sure:
         yield f"{config.script.path}:{apart.line} {apart.said}; {apart.hint}"
     if tree is not None and (lacking := unshared_session(tree, config, workdir, sys.path)):
@@ -142,6 +148,12 @@ def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
     if alike is not None:
         line, said, hint = alike
         yield f"{config.script.path}:{line} {said}; {hint}"
+
+
+def _alone_elsewhere(tree: ast.Module, config: Config, workdir: Path) -> Apart | None:
+    file = (workdir / (config.script.path or "")).resolve()
+    folders = [str(file.parent), *search_path_of(config.env, workdir, [])]
+    return alone_elsewhere(tree, file, folders, [*folders, *sys.path], ranks=ranks_of(config))
 
 
 def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Any
 from hpc_train.config.schema import Config
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.spawned_ranks import spawned_ranks
-from hpc_train.config.submitting_scripts import submits_jobs
+from hpc_train.config.submitting_scripts import submits_jobs, submitted_script
 
 _LAUNCHERS = re.compile(
     r"(^|/)torchrun$|^torch\.distributed\.(run|launch)$|(^|/)(accelerate|deepspeed)$"
@@ -58,7 +58,10 @@ def inner_launcher_notes(config: Config, workdir: Path) -> Iterator[str]:
     tree = script_tree(file)
     line, said, hint = submits_jobs(file)
     if line:
-        yield f"{config.script.path}:{line} {said}: {hint}"
+        given = [str(it) for it in config.script.args]
+        found = submitted_script(file, config.script.path or "", given)
+        command = f": {found.command()}" if found and (given or found.nodes or found.gpus) else ""
+        yield f"{config.script.path}:{line} {said}: {hint}{command}"
     if tree is None or config.script.launcher == "none":
         return
     for call in ast.walk(tree):

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hpc_train.config.resume_arguments import (
+    called_in_loops,
     resume_options,
     saved_pattern,
     saves_in_loops,
     saving_helpers,
 )
 from hpc_train.config.schema import Config
+from hpc_train.config.script_arguments import texts_given
 from hpc_train.config.script_starts import MOST_MODULES, own_files
 from hpc_train.config.script_tree import script_tree
+from hpc_train.config.submitting_scripts import submits_jobs
 
 _LIGHTNING = ("pytorch_lightning", "lightning")  # whose Trainer's state hpc-train saves itself
 
@@ -30,31 +34,46 @@ def note_on_own_saves(config: Config, folder: Path) -> str:
         return ""
     tree = script_tree(folder / script.path)
     own = _own_texts(tree, (folder / script.path).resolve()) if tree is not None else None
-    if tree is None or own is None:
+    if tree is None or own is None or submits_jobs(folder / script.path)[0]:
         return ""
-    call = next(saves_in_loops(tree, saving_helpers(own)), None)
-    if call is None:
+    given = [str(it) for it in script.args]
+    found = next(_saves(tree, (folder / script.path).resolve(), own, given), None)
+    if found is None:
         return ""
-    when = saved_pattern(call, tree)
-    loads = any(_is_load(it) for text in (tree, *own) for it in ast.walk(text))
+    where, when = found
+    where = (Path(script.path).parent / where).as_posix()
+    texts = [tree, *own.values()]
+    loads = any(_is_load(it) for text in texts for it in ast.walk(text))
     option, switch = resume_options(tree)
-    given = f"{option}, '{{newest}}'" if option else switch
-    written = f"{{when: {when or 'FILE'}, args: [{given}]}}"
-    write = f'"script.resume={written}"' if given else f"script.resume.when={when or 'FILE'}"
+    added = f"{option}, '{{newest}}'" if option else switch
+    written = f"{{when: {when or 'FILE'}, args: [{added}]}}"
+    write = f'"script.resume={written}"' if added else f"script.resume.when={when or 'FILE'}"
+    saves = f"{where} saves{f' {when}' if when else ''} by itself"
+    if loads and not added:  # it may find it by itself
+        two = "two stops without a known checkpoint end the run"
+        return f"{saves}, which no key names, and {two}: write {write}"
     also = "" if loads else ", and load it where it is there (torch.load)"
-    return (
-        f"{script.path}:{call.lineno} saves{f' {when}' if when else ''} by itself, and a job that"
-        f" follows begins anew: to go on from that write {write}{also}"
-    )
+    return f"{saves}, and a job that follows begins anew: to go on from that write {write}{also}"
 
 
-def _own_texts(tree: ast.Module, file: Path) -> list[ast.Module] | None:
+def _saves(
+    tree: ast.Module, file: Path, own: Mapping[Path, ast.Module], arguments: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """The place of each save in a loop, of the script first, and the file that it writes."""
+    helpers, given = saving_helpers(own.values()), texts_given(tree, arguments)
+    called = {it.rpartition(".")[2] for it in called_in_loops(tree)} - helpers
+    for path, text in {file: tree, **own}.items():
+        for call in saves_in_loops(text, helpers, called if path != file else ()):
+            place = os.path.relpath(path, file.parent)
+            yield f"{place}:{call.lineno}", saved_pattern(call, text, given)
+
+
+def _own_texts(tree: ast.Module, file: Path) -> dict[Path, ast.Module] | None:
     """What the script imports of its folder; None where a Trainer of Lightning's may be made."""
-    own = own_files(tree, file, [str(file.parent)], also_inner=True)
-    texts = [text for _, text in own]
-    names = (it.partition(".")[0] for text in (tree, *texts) for it in _imported(text))
-    is_open = len(texts) >= MOST_MODULES - 1 or any(it in _LIGHTNING for it in names)
-    return None if is_open else texts
+    own = dict(own_files(tree, file, [str(file.parent)], also_inner=True))
+    names = (it.partition(".")[0] for text in (tree, *own.values()) for it in _imported(text))
+    is_open = len(own) >= MOST_MODULES - 1 or any(it in _LIGHTNING for it in names)
+    return None if is_open else own
 
 
 def _is_load(node: ast.AST) -> bool:

@@ -12,8 +12,13 @@ from typing import Any
 
 from hpc_train.config.compose import COMMAND_LINE
 from hpc_train.config.origins import Origins
+from hpc_train.config.saved_files import SavedFiles
 from hpc_train.config.schema import ScriptConfig
-from hpc_train.config.script_arguments import declared_options, refused_arguments
+from hpc_train.config.script_arguments import (
+    declared_options,
+    refused_arguments,
+    texts_given,
+)
 from hpc_train.config.script_file import check_args
 from hpc_train.config.script_tree import script_tree, words_in
 
@@ -88,9 +93,11 @@ def _how_to_write(when: object, script: str, origins: Origins) -> str:
         origins: Of the config, which tells whether it was typed.
     """
     tree = script_tree(Path(script))
-    save = next(saves_in_loops(tree), None) if tree is not None else None
+    saved = ""
+    if tree is not None and (save := next(saves_in_loops(tree), None)) is not None:
+        saved = saved_pattern(save, tree, texts_given(tree, ()))
     pattern = when if isinstance(when, str) and when.strip() else ""
-    pattern = pattern or (saved_pattern(save) if save is not None else "") or _EXAMPLE
+    pattern = pattern or saved or _EXAMPLE
     quoted = pattern if _PLAIN.fullmatch(pattern) else json.dumps(pattern, ensure_ascii=False)
     is_typed = origins.prefix("script.resume").startswith(COMMAND_LINE)
 
@@ -135,23 +142,34 @@ def resume_options(tree: ast.Module) -> tuple[str, str]:
     return next(iter(takes), ""), next(iter(switches), "")
 
 
-def saves_in_loops(tree: ast.Module, helpers: Collection[str] = ()) -> Iterator[ast.Call]:
-    """Calls that save in a loop, or in a function or method of the script that is called in one.
+def saves_in_loops(
+    tree: ast.Module, helpers: Collection[str] = (), called: Collection[str] = ()
+) -> Iterator[ast.Call]:
+    """Calls that save in a loop, or in a function or method of the text that is called in one.
 
     Args:
-        tree: The script.
+        tree: The script, or a module of its own.
         helpers: Functions of other files that save what they are given, as torch.save does.
+        called: Functions at its top level that loops of another file call.
     """
-    inside = [it for loop in ast.walk(tree) if isinstance(loop, _LOOPS) for it in ast.walk(loop)]
-    called = {
-        ast.unparse(it.func).removeprefix("self.") for it in inside if isinstance(it, ast.Call)
-    }
-    functions = (it for it in ast.walk(tree) if isinstance(it, _FUNCTIONS) and it.name in called)
-    inside += [it for function in functions for it in ast.walk(function)]
+    own = called_in_loops(tree)
+    functions = [it for it in ast.walk(tree) if isinstance(it, _FUNCTIONS) and it.name in own]
+    functions += [it for it in tree.body if isinstance(it, _FUNCTIONS) and it.name in called]
+    inside = _in_loops(tree) + [it for function in functions for it in ast.walk(function)]
     for node in inside:
         name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
         if isinstance(node, ast.Call) and (name == _SAVE or name.rpartition(".")[2] in helpers):
             yield node
+
+
+def called_in_loops(tree: ast.Module) -> set[str]:
+    """What loops of a text call, as it is written there, without `self.`."""
+    calls = (it for it in _in_loops(tree) if isinstance(it, ast.Call))
+    return {ast.unparse(it.func).removeprefix("self.") for it in calls}
+
+
+def _in_loops(tree: ast.Module) -> list[ast.AST]:
+    return [it for loop in ast.walk(tree) if isinstance(loop, _LOOPS) for it in ast.walk(loop)]
 
 
 def saving_helpers(texts: Iterable[ast.Module]) -> set[str]:
@@ -166,34 +184,12 @@ def saving_helpers(texts: Iterable[ast.Module]) -> set[str]:
     return names
 
 
-def saved_pattern(call: ast.Call, tree: ast.Module | None = None) -> str:
+def saved_pattern(call: ast.Call, tree: ast.Module, given: Mapping[str, str]) -> str:
     """The file that is saved, with `*` for what changes in its name; empty where it is not told.
 
     Args:
         call: Of torch.save.
-        tree: The script, whose only default of that name counts as well.
+        tree: The text in which it stands.
+        given: The texts of the script's parsed arguments, as `texts_given` has them.
     """
-    given = [*call.args[1:2], *(it.value for it in call.keywords if it.arg == "f")]
-    if tree is not None and given and isinstance(given[0], ast.Name | ast.Attribute):
-        found = {*_defaults(ast.unparse(given[0]).rpartition(".")[2], tree)}
-        return found.pop().removeprefix("./") if len(found) == 1 else ""
-    parts = given[0].values if given and isinstance(given[0], ast.JoinedStr) else given
-    words = [str(it.value) if isinstance(it, ast.Constant) else "*" for it in parts]
-    is_told = any(isinstance(it, ast.Constant) for it in parts)
-    return "".join(words).removeprefix("./") if is_told else ""
-
-
-def _defaults(name: str, tree: ast.Module) -> Iterator[str]:
-    """The texts that functions have by default for such an argument, or that the name is set to."""
-    for node in ast.walk(tree):
-        values: list[ast.expr] = []
-        if isinstance(node, _FUNCTIONS):
-            arguments = node.args.args
-            behind = arguments[len(arguments) - len(node.args.defaults) :]
-            pairs = zip(behind, node.args.defaults, strict=True)
-            values = [value for it, value in pairs if it.arg == name]
-        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
-            values = [node.value]
-        for value in values:
-            is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
-            yield str(value.value) if is_text and isinstance(value, ast.Constant) else ""
+    return SavedFiles(tree, given).pattern(call)

@@ -6,17 +6,16 @@ import argparse
 import ast
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
 
 from hpc_train.config.flags import FLAGS
+from hpc_train.config.parser_of_text import Parsed, parsed_in
+from hpc_train.config.rebuilt_parser import OpenError, RebuiltParser, RefusedError, rebuilt
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.script_words import ADD_BEHIND
 from hpc_train.config.words import did_you_mean
 
-# A script that names one of these may take more than its text shows.
-_OPEN = ("parse_known_args", "parse_intermixed_args", "add_subparsers", "argv")
 # Options of hpc-train submit and hpc-train run, as they are typed behind their dashes.
 OF_SUBMIT = (
     *(flag.option[2:] for flag in FLAGS.values()),
@@ -25,26 +24,6 @@ OF_SUBMIT = (
 )
 # What torch.distributed.launch gave each rank, and a job of ours gives one that declares it.
 OF_EACH_RANK = ("--local_rank", "--local-rank")
-_GROUPS = ("add_argument_group", "add_mutually_exclusive_group")
-_TYPES = {"int": int, "float": float, "str": str}
-_ACTIONS = ("store", "store_true", "store_false", "store_const", "append", "count", "extend")
-
-
-class _OpenError(Exception):
-    """The text does not tell what the parser takes."""
-
-
-class _RefusedError(Exception):
-    """The parser refuses the arguments, in these words."""
-
-
-class _Parser(argparse.ArgumentParser):
-    def __init__(self) -> None:
-        super().__init__(add_help=True)
-        self.names: set[str] = set()  # of the attributes that its arguments get
-
-    def error(self, message: str) -> NoReturn:
-        raise _RefusedError(message)
 
 
 def refused_arguments(tree: ast.Module, arguments: Sequence[str]) -> tuple[str, str]:
@@ -53,29 +32,44 @@ def refused_arguments(tree: ast.Module, arguments: Sequence[str]) -> tuple[str, 
     Nothing of the script is run. Empty as well where its text does not tell: another parser than
     argparse's, options that are made in a loop, subcommands.
     """
-    known: list[str] = []
-    try:
-        parser = _rebuilt(tree, known)
+    if not {"-h", "--help"}.isdisjoint(arguments):
+        return "", ""
+    for parsed in (it for it in parsed_in(tree) if it.is_sure):
+        parser = _of(parsed, tree)
+        known = parser.known if parser is not None else []
         of_rank = [f"{it}=0" for it in known if it in OF_EACH_RANK]  # which the job gives each
-        if {"-h", "--help"}.isdisjoint(arguments):
-            parser.parse_args([*of_rank, *arguments])
-    except _OpenError:
-        return "", ""
-    except (_RefusedError, argparse.ArgumentError) as error:
-        said = str(error)
-    else:
-        return "", ""
+        if parser is not None and (said := parser.refusal([*of_rank, *arguments])):
+            return said, _instead(said, tree, arguments, known)
+    return "", ""
+
+
+def _of(parsed: Parsed, tree: ast.Module) -> RebuiltParser | None:
+    try:
+        return rebuilt(parsed, tree)
+    except OpenError:
+        return None
+
+
+def _only_parser(tree: ast.Module) -> RebuiltParser | None:
+    """That of the only call of parse_args; None where the text does not tell what it takes."""
+    calls = sum(isinstance(it, ast.Attribute) and it.attr == "parse_args" for it in ast.walk(tree))
+    parsed = parsed_in(tree)
+    return _of(parsed[0], tree) if calls == len(parsed) == 1 else None
+
+
+def _instead(said: str, tree: ast.Module, arguments: Sequence[str], known: Sequence[str]) -> str:
+    """What to write where the parser says that."""
     dashed = _with_dashes(arguments, known)
     if dashed != [*arguments] and not refused_arguments(tree, dashed)[0]:
-        return said, f"write {shlex.join(dashed)} behind --"
+        return f"write {shlex.join(dashed)} behind --"
     if "are required: " in said:
-        return said, _of_lacking(said.partition("are required: ")[2], arguments, known)
+        return _of_lacking(said.partition("are required: ")[2], arguments, known)
     if not said.startswith("unrecognized"):
-        return said, "correct it: what stands behind -- is the script's"
-    word = said.partition(": ")[2].split()[0].partition("=")[0]
+        return "correct it: what stands behind -- is the script's"
+    word = said.partition(": ")[2].split(" ")[0].partition("=")[0]
     if word not in known and word.removeprefix("--") in OF_SUBMIT and word[:2] == "--":
-        return said, f"{word} is hpc-train's: write it in front of --"
-    return said, did_you_mean(word, known) or f"it takes {', '.join(known) or 'no options'}"
+        return f"{word} is hpc-train's: write it in front of --"
+    return did_you_mean(word, known) or f"it takes {', '.join(known) or 'no options'}"
 
 
 def _with_dashes(arguments: Sequence[str], known: Sequence[str]) -> Sequence[str]:
@@ -106,22 +100,43 @@ def _with_values(names: str) -> str:
 
 def names_given(tree: ast.Module) -> set[str] | None:
     """The attributes of what `parse_args()` gives; None where the text does not tell them all."""
-    if any(isinstance(it, ast.Attribute) and it.attr == "set_defaults" for it in ast.walk(tree)):
+    if _gives_more(tree):
         return None
-    try:
-        return _rebuilt(tree, []).names
-    except _OpenError:
-        return None
+    parser = _only_parser(tree)
+    return parser.names if parser is not None else None
 
 
 def declared_options(tree: ast.Module) -> list[str] | None:
     """The options that the script's parser takes; None where its text does not tell them all."""
-    known: list[str] = []
+    parser = _only_parser(tree)
+    return parser.known if parser is not None else None
+
+
+def texts_given(tree: ast.Module, arguments: Sequence[str]) -> dict[str, str]:
+    """The text of each parsed argument that is typed, or has one by default, and is never set."""
+    parser = _only_parser(tree)
+    if parser is None or not {"-h", "--help"}.isdisjoint(arguments):
+        return {}
     try:
-        _rebuilt(tree, known)
-    except _OpenError:
-        return None
-    return known
+        given = vars(parser.parse_args([*arguments]))
+    except (RefusedError, argparse.ArgumentError):
+        given = {}
+    set_by = [it for it in ast.walk(tree) if _called(it) == "set_defaults"]
+    others = {word.arg for it in set_by if isinstance(it, ast.Call) for word in it.keywords}
+    nodes = [it for it in ast.walk(tree) if isinstance(it, ast.Attribute)]
+    stored = {it.attr for it in nodes if isinstance(it.ctx, ast.Store)}
+    texts = {name: str(it) for name, it in given.items() if isinstance(it, str | int | float)}
+    for call in parser.calls:
+        written = {it.arg: it.value for it in call.keywords}
+        default = written.get("default")
+        if isinstance(default, ast.Call) and len(default.args) == 1:  # Path("out")
+            default = default.args[0]
+        flags = [str(it.value) for it in call.args if isinstance(it, ast.Constant)]
+        name = max(flags, key=len).lstrip("-").replace("-", "_")
+        if isinstance(default, ast.Constant) and isinstance(default.value, str):
+            texts.setdefault(name, default.value)
+    known = {name: text for name, text in texts.items() if text and name not in stored | others}
+    return {} if None in others else known
 
 
 def option_for(key: str, script: Path) -> str:
@@ -142,13 +157,13 @@ def texts_without_type(tree: ast.Module, arguments: Sequence[str]) -> dict[str, 
     """
     if any("{" in it for it in arguments):
         return {}  # {key} is filled in by a sweep
+    parser = _only_parser(tree) if not _gives_more(tree) else None
     try:
-        given = vars(_rebuilt(tree, []).parse_args(list(arguments)))
-    except (_OpenError, _RefusedError, argparse.ArgumentError, SystemExit):
+        given = vars(parser.parse_args([*arguments])) if parser is not None else {}
+    except (RefusedError, argparse.ArgumentError, SystemExit):
         return {}
     options: dict[str, tuple[str, str]] = {}
-    for call in (it for it in ast.walk(tree) if _called(it) == "add_argument"):
-        assert isinstance(call, ast.Call)
+    for call in parser.calls if parser is not None else ():
         written = {word.arg: word.value for word in call.keywords}
         flags = [str(it.value) for it in call.args if isinstance(it, ast.Constant)]
         option = next((it for it in flags if it.startswith("--")), "")
@@ -188,24 +203,15 @@ def _only_read(tree: ast.Module) -> list[str]:
     ]
 
 
-def _rebuilt(tree: ast.Module, known: list[str]) -> _Parser:
-    """The parser, and in `known` the options that it takes."""
-    names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    made = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_parser(node)]
-    if len(made) != 1 or not names.isdisjoint(_OPEN) or _is_handed_on(tree):
-        raise _OpenError
-    if {word.arg for word in made[0].keywords} - {"description", "prog", "epilog", "usage"}:
-        raise _OpenError
-    parser = _Parser()
+def _gives_more(tree: ast.Module) -> bool:
+    """Whether what `parse_args()` gives may have more, or other defaults, than its arguments."""
     for node in ast.walk(tree):
-        if _is_conditional(node) and any(_called(it) == "add_argument" for it in ast.walk(node)):
-            raise _OpenError
-        if isinstance(node, ast.Call):
-            if _called(node) == "add_argument":
-                known += [name for name in _add(parser, node) if name.startswith("-")]
-            elif _called(node) == "parse_args" and (node.args or node.keywords):
-                raise _OpenError
-    return parser
+        if _called(node) == "parse_args" and isinstance(node, ast.Call):
+            if len(node.args) > 1 or any(it.arg == "namespace" for it in node.keywords):
+                return True
+        elif isinstance(node, ast.Attribute) and node.attr == "set_defaults":
+            return True
+    return False
 
 
 def _called(node: ast.AST) -> str:
@@ -213,65 +219,3 @@ def _called(node: ast.AST) -> str:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node.func.attr
     return ""
-
-
-def _is_conditional(node: ast.AST) -> bool:
-    """Whether what stands in it may be left out, or come more than once."""
-    if isinstance(node, ast.If):  # but for a script's own `if __name__ == "__main__"`
-        return "__name__" not in ast.unparse(node.test)
-    return isinstance(node, (ast.For, ast.While, ast.Try, ast.Match))
-
-
-def _is_parser(node: ast.AST) -> bool:
-    called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-    return called.rpartition(".")[2] == "ArgumentParser"
-
-
-def _is_handed_on(tree: ast.Module) -> bool:
-    """Whether other code may add options to the parser: it is an argument of some call."""
-    bound = {
-        target.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        and (_is_parser(node.value) or _called(node.value) in _GROUPS)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    given = (it for node in ast.walk(tree) if isinstance(node, ast.Call) for it in _given(node))
-    return not bound or any(isinstance(it, ast.Name) and it.id in bound for it in given)
-
-
-def _given(call: ast.Call) -> Iterator[ast.expr]:
-    yield from call.args
-    yield from (word.value for word in call.keywords)
-
-
-def _add(parser: _Parser, call: ast.Call) -> list[str]:
-    flags = [it.value if isinstance(it, ast.Constant) else None for it in call.args]
-    written = {word.arg: word.value for word in call.keywords}
-    if not flags or not all(isinstance(it, str) for it in flags) or None in written:
-        raise _OpenError
-    options: dict[str, Any] = {"default": argparse.SUPPRESS}
-    for name in ("action", "nargs", "required", "choices", "dest"):
-        if name in written:
-            options[name] = _literal(written[name])
-    if options.get("action", "store") not in _ACTIONS:
-        raise _OpenError
-    options |= {"const": None} if options.get("action") == "store_const" else {}
-    kind = ast.unparse(written["type"]) if "type" in written else "str"
-    if kind in _TYPES and kind != "str":
-        options["type"] = _TYPES[kind]
-    elif kind != "str":
-        options.pop("choices", None)  # of what it makes of the text
-    try:
-        parser.names.add(parser.add_argument(*map(str, flags), **options).dest)
-    except (TypeError, ValueError, argparse.ArgumentError) as error:
-        raise _OpenError from error
-    return list(map(str, flags))
-
-
-def _literal(node: ast.expr) -> Any:
-    try:
-        return ast.literal_eval(node)
-    except ValueError as error:
-        raise _OpenError from error

@@ -144,6 +144,8 @@ def _in_body(
         if isinstance(statement, ast.With):
             if any(it in ast.unparse(statement.items[0]) for it in _HELD_BACK):
                 return
+            for opened in statement.items:
+                yield from _nodes_in(opened.context_expr)
             yield from _in_body(statement.body, functions, steps)
         elif isinstance(statement, _PLAIN):
             for node in _nodes_in(statement):

@@ -146,7 +146,12 @@ def own_modules(tree: ast.Module, file: Path, search_path: Sequence[str]) -> Ite
 
 
 def own_files(
-    tree: ast.Module, file: Path, search_path: Sequence[str], *, also_inner: bool = False
+    tree: ast.Module,
+    file: Path,
+    search_path: Sequence[str],
+    *,
+    also_inner: bool = False,
+    also_below: Sequence[str] = (),
 ) -> Iterator[tuple[Path, ast.Module]]:
     """The same with its files.
 
@@ -155,14 +160,16 @@ def own_files(
         file: The script's.
         search_path: As `sys.path`, with the script's folder first.
         also_inner: Whether imports in functions count.
+        also_below: Folders beside the first one whose modules are the user's own.
     """
-    folder, seen = Path(search_path[0]), {file.resolve()}
+    folders, seen = [Path(it) for it in (search_path[0], *also_below)], {file.resolve()}
     waiting = [(FoundModule("__main__", file, ()), tree)]
     while waiting and len(seen) < MOST_MODULES:
         module, text = waiting.pop()
         for found in _found(imports_of(text, also_inner=also_inner), module, search_path):
-            own = found.file is not None and found.file.is_relative_to(folder)
-            if found.file is None or not own or found.file in seen or _is_installed(found.file):
+            if found.file is None or found.file in seen or _is_installed(found.file):
+                continue
+            if not any(map(found.file.is_relative_to, folders)):
                 continue
             seen.add(found.file)
             if (below := script_tree(found.file)) is not None:  # else the check of imports tells it

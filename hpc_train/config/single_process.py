@@ -7,8 +7,9 @@ what surely makes no process group is refused before it waits in a queue for tha
 from __future__ import annotations
 
 import ast
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from hpc_train.config.plain_commands import plain_command_words
@@ -26,6 +27,8 @@ _MAY_JOIN = re.compile(
 _STEP = "step"
 _MAKES_ACCELERATOR = re.compile(r"\b(?:accelerate|Accelerator)\b")
 _OF_DEVICES = re.compile(r"[a-z_]*accelerator[a-z_]*")
+_STARTS = re.compile(r"\bos\.system\b|import .*\bsystem\b")
+_OF_TRAINERS = re.compile(r"(?i)\w*trainer\w*")
 _OF_POOLS = frozenset({"Pool", "ThreadPool", "cpu_count", "pool"})  # of Python's multiprocessing
 
 
@@ -60,6 +63,77 @@ def trained_alone(
     is_sure = not any(map(TELLS_APART.match, words))
     said = f"{said} themselves and write the same files"
     return Apart(step or 1, said, "; or ".join(ways), is_sure)
+
+
+def alone_elsewhere(
+    tree: ast.Module, file: Path, folders: Sequence[str], search_path: Sequence[str], *, ranks: int
+) -> Apart | None:
+    """Of a script whose optimizer steps are taken in a module of the user's own, as in minGPT.
+
+    A class of the user's own may be called Trainer. It is told and not refused: what such a module
+    does is less certain.
+
+    Args:
+        tree: The script.
+        file: The script's.
+        folders: Those of the user's own modules.
+        search_path: As `sys.path`, with the script's folder first.
+        ranks: How many run it.
+    """
+    if ranks < 2 or any(map(_line_of_step, ast.walk(tree))):
+        return None
+    own = dict(own_files(tree, file, search_path, also_inner=True, also_below=folders))
+    texts = [tree, *own.values()]
+    steps = {
+        path: min(filter(None, map(_line_of_step, ast.walk(it))), default=0)
+        for path, it in own.items()
+    }
+    where = next(((path, line) for path, line in steps.items() if line), None)
+    if where is None or len(texts) >= MOST_MODULES:
+        return None
+    words = {word for it in texts for word in words_in(it) - _harmless_words(it)}
+    if not {"backward", _STEP, "optim"} <= words or _may_join(words, texts, own):
+        return None
+    if not all(any(is_known(it, folder) for folder in folders) for it in texts):
+        return None
+    place = os.path.relpath(where[0], file.parent)
+    said = f"trains by {place}, whose line {where[1]} takes optimizer steps, and nothing makes a"
+    said += f" process group: each of the {ranks} ranks would end at its first step"
+    hint = "start it with --nodes 1 --gpus 1; or write torch.distributed.init_process_group() and"
+    parts = {*where[0].parts, where[0].stem}
+    line = next((it.lineno for it in tree.body if parts & {*_roots(it)}), 1)
+    return Apart(
+        line, said, f"{hint} wrap the model by DistributedDataParallel there", is_sure=False
+    )
+
+
+def _roots(statement: ast.stmt) -> Iterator[str]:
+    """The first words of the modules that it imports."""
+    if isinstance(statement, ast.Import):
+        yield from (it.name.partition(".")[0] for it in statement.names)
+    elif isinstance(statement, ast.ImportFrom):
+        yield (statement.module or "").partition(".")[0]
+
+
+def _may_join(words: set[str], texts: Sequence[ast.Module], own: Collection[Path]) -> bool:
+    """Whether a name may be of what makes a process group, or trains by itself."""
+    made = {it.name for text in texts for it in ast.walk(text) if isinstance(it, ast.ClassDef)}
+    modules = {part for it in own for part in (it.stem, it.parent.name)}
+    found = {it for it in words - made - modules if _MAY_JOIN.match(it)}
+    if not any(_STARTS.search(ast.unparse(it)) for it in texts):
+        found.discard("system")  # of a config of its own
+    if any(map(_OF_TRAINERS.match, made)):  # the user's own
+        found -= {it for it in found if _OF_TRAINERS.match(it)} - _imported_from_others(
+            texts, modules
+        )
+    return bool(found)
+
+
+def _imported_from_others(texts: Sequence[ast.Module], own: Collection[str]) -> set[str]:
+    """Names that are imported of modules which are not the user's own."""
+    nodes = [it for text in texts for it in ast.walk(text) if isinstance(it, ast.ImportFrom)]
+    others = (it for it in nodes if not it.level and (it.module or "").partition(".")[0] not in own)
+    return {name for it in others for of in it.names for name in (of.name, of.asname or "")}
 
 
 def _harmless_words(text: ast.Module) -> set[str]:

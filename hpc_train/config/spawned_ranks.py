@@ -7,7 +7,7 @@ Applications with PyTorch" (a `Process` for each rank).
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from hpc_train.config.harmless_code import imported_names
 from hpc_train.config.script_call_arguments import sure_calls
@@ -57,6 +57,29 @@ def spawned_ranks(
                 said,
                 instead_of_spawn(nodes, count if count and count != gpus else 0),
             )
+
+
+def spawns_as_typed(tree: ast.Module, arguments: Sequence[str]) -> tuple[int, str]:
+    """The line of a call by which a script surely starts its ranks, and what it is; 0 for none.
+
+    Args:
+        tree: The script.
+        arguments: What it is given: a call may stand under `if args.multiprocessing_distributed`.
+    """
+    if not words_in(tree).isdisjoint(_OTHERS):
+        return 0, ""
+    names, sure = imported_names(tree), {id(it) for it in sure_calls(tree)}
+    typed = {it.partition("=")[0].lstrip("-").replace("-", "_") for it in arguments}
+    for node in ast.walk(tree):
+        is_asked = isinstance(node, ast.If) and isinstance(node.test, ast.Attribute)
+        if is_asked and isinstance(node, ast.If) and ast.unparse(node.test).split(".")[-1] in typed:
+            sure |= {id(it) for statement in node.body for it in ast.walk(statement)}
+    for call in (it for it in ast.walk(tree) if isinstance(it, ast.Call) and id(it) in sure):
+        first, dot, rest = ast.unparse(call.func).partition(".")
+        called = f"{names.get(first, first)}{dot}{rest}"
+        if called in _SPAWNS and _count(call, tree) != 1:
+            return call.lineno, called
+    return 0, ""
 
 
 def instead_of_spawn(nodes: int, ranks: int) -> str:

@@ -7,6 +7,10 @@ As `run_with_submitit.py` of DINO and DeiT, and `submitit_pretrain.py` of MAE (s
 from __future__ import annotations
 
 import ast
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hpc_train.config.harmless_code import imported_names, imports_of
@@ -15,6 +19,64 @@ from hpc_train.config.script_tree import script_tree
 
 _EXECUTORS = ("submitit.AutoExecutor", "submitit.SlurmExecutor", "submitit.slurm.SlurmExecutor")
 _SUBMITS = ("submit", "map_array")
+_NODES = ("nodes", "num_nodes", "nnodes")
+_GPUS = ("ngpus", "gpus", "num_gpus", "gpus_per_node", "ngpus_per_node", "num_gpus_per_node")
+_PARTITION = ("partition",)
+_SWITCHES = ("store_true", "store_false")
+_OPTION = re.compile(r"--([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmittedScript:
+    """What such a script submits, as far as its text and its arguments tell.
+
+    Attributes:
+        script: What it starts, as its own path would name it.
+        nodes: Of the job; 0 where that is not told.
+        gpus: Of a node; 0 where that is not told.
+        partition: That was typed; else empty.
+        arguments: Those that are not the submitting script's own.
+        left_out: Its own that have no other place, as they were typed.
+    """
+
+    script: str
+    nodes: int = 0
+    gpus: int = 0
+    partition: str = ""
+    arguments: Sequence[str] = ()
+    left_out: Sequence[str] = ()
+
+    def command(self) -> str:
+        """The command that submits what it starts."""
+        shape = (("--nodes", self.nodes), ("--gpus", self.gpus), ("--partition", self.partition))
+        words = [word for option, value in shape if value for word in (option, str(value))]
+        rest = ["--", *self.arguments] if self.arguments else []
+        return shlex.join(["hpc-train", "submit", *words, self.script, *rest])
+
+
+def submitted_script(file: Path, path: str, arguments: Sequence[str]) -> SubmittedScript | None:
+    """What a script of which `submits_jobs` tells a line submits; None where that is not told.
+
+    Args:
+        file: The script.
+        path: As the user typed it.
+        arguments: What it is given.
+    """
+    tree = script_tree(file)
+    if tree is None or not submits_jobs(file)[0]:
+        return None
+    trains, own = _trained(tree, file.parent), _own_options(tree)
+    if not trains or own is None:
+        return None
+    given, rest, out = _sorted(arguments, own)
+    return SubmittedScript(
+        script=(Path(path).parent / trains).as_posix(),
+        nodes=_number(given, own, _NODES),
+        gpus=_number(given, own, _GPUS),
+        partition=next((given[it] for it in _PARTITION if it in given), ""),
+        arguments=rest,
+        left_out=out,
+    )
 
 
 def submits_jobs(file: Path) -> tuple[int, str, str]:
@@ -58,3 +120,52 @@ def _trained(tree: ast.Module, folder: Path) -> str:
         if beside is not None and "__name__ == '__main__'" in ast.unparse(beside):
             found.append(f"{name}.py")
     return found[0] if len(found) == 1 else ""
+
+
+def _own_options(tree: ast.Module) -> dict[str, ast.Call] | None:
+    """Options that the script itself adds, by name; None where one takes several values."""
+    own: dict[str, ast.Call] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith(".add_argument"):
+            continue
+        names = [it.value for it in node.args if isinstance(it, ast.Constant)]
+        if any(it.arg == "nargs" for it in node.keywords) or len(names) != len(node.args):
+            return None
+        own |= {str(it)[2:].replace("-", "_"): node for it in names if str(it)[:2] == "--"}
+    return own
+
+
+def _sorted(
+    arguments: Sequence[str], own: Mapping[str, ast.Call]
+) -> tuple[dict[str, str], list[str], list[str]]:
+    """The values of its own options, what is not its own, and its own that have no other place."""
+    given, rest, out = dict[str, str](), list[str](), list[str]()
+    words = [*map(str, arguments)]
+    while words:
+        word = words.pop(0)
+        found = _OPTION.fullmatch(word)
+        name = found[1].replace("-", "_") if found else ""
+        if not found or name not in own:
+            rest.append(word)
+            continue
+        typed = [word]
+        if found[2] is None and not _is_switch(own[name]) and words:
+            typed.append(words.pop(0))
+        given[name] = found[2] if found[2] is not None else typed[-1]
+        out += [] if name in (*_NODES, *_GPUS, *_PARTITION) else typed
+    return given, rest, out
+
+
+def _is_switch(call: ast.Call) -> bool:
+    actions = [it.value for it in call.keywords if it.arg == "action"]
+    return any(isinstance(it, ast.Constant) and it.value in _SWITCHES for it in actions)
+
+
+def _number(given: Mapping[str, str], own: Mapping[str, ast.Call], names: Sequence[str]) -> int:
+    """What one of the options is given, or has by default; 0 where neither tells."""
+    for name in (it for it in names if it in own):
+        defaults = [it.value for it in own[name].keywords if it.arg == "default"]
+        default = next((str(it.value) for it in defaults if isinstance(it, ast.Constant)), "")
+        text = given.get(name, default)
+        return int(text) if text.isdigit() else 0
+    return 0

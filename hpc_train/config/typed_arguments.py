@@ -11,6 +11,11 @@ from hpc_train.config.schema import Config
 # What READMEs write for a place that each reader has elsewhere.
 _PLACEHOLDER = re.compile(r"(?:\.{0,2}/)?(?:path/to|your/path)(?:/|\Z)|/PATH/TO(?:/|\Z)")
 _RANK = re.compile(r"(?:\A| )--(?:node[-_])?rank[= ]\d+(?= |\Z)")
+# By which torch's `init_process_group` is told its address (torch's manual, torch.distributed).
+_ADDRESS = re.compile(
+    r"(?:\A| )(?:(?P<option>--[\w-]+)[= ])?(?P<url>tcp://(?P<host>[^\s:/]+|\[\S+\]):\d+)"
+)
+_THIS_NODE = ("localhost", "127.0.0.1", "[::1]", "0.0.0.0")
 _WORLD_SIZE = re.compile(r"(?:\A| )--world[-_]size[= ]\d+(?= |\Z)")
 # Of a Hydra application's Trainer, as lightning-hydra-template has it.
 _SHAPE = re.compile(r"\+{0,2}trainer\.(?P<key>devices|num_nodes)=\[?(?P<number>\d+)\]?\Z")
@@ -23,8 +28,11 @@ def notes_on_arguments(config: Config, workdir: Path) -> Iterator[str]:
         if not (workdir / value).exists():
             yield f"script.args: {word} is a placeholder, and is not there: write your own path"
     slurm = config.slurm
-    if slurm.nodes * slurm.gpus_per_node > 1 and (of_one := rank_of_one(words)):
+    is_alone = config.script.launcher == "none" and slurm.nodes == 1  # its process starts others
+    if not is_alone and slurm.nodes * slurm.gpus_per_node > 1 and (of_one := rank_of_one(words)):
         yield f"script.args: {of_one[0]} {of_one[1]}"
+    if slurm.nodes > 1 and (address := address_of_one(words)):
+        yield f"script.args: {address[0]} {address[1]}"
     has = {"devices": slurm.gpus_per_node, "num_nodes": slurm.nodes}
     flags = {"devices": "--gpus", "num_nodes": "--nodes"}
     for word in words:
@@ -45,8 +53,26 @@ def rank_of_one(words: Sequence[str]) -> tuple[str, str] | None:
     rank, size = _RANK.search(line), _WORLD_SIZE.search(line)
     if rank is None or size is None:
         return None
-    leave = f"leave it and {size[0].strip()} out where the script reads RANK and WORLD_SIZE"
-    return rank[0].strip(), f"is of one, and all ranks get it: {leave}, which are set for each"
+    leave = f"leave it and {size[0].strip()} out"
+    if address := _ADDRESS.search(line):
+        leave += f" and write {_by_environment(address)}, with which"
+    else:
+        leave += " where"
+    said = f"{leave} the script reads RANK and WORLD_SIZE, which are set for each"
+    return rank[0].strip(), f"is of one, and all ranks get it: {said}"
+
+
+def address_of_one(words: Sequence[str]) -> tuple[str, str] | None:
+    """`--dist-url tcp://localhost:10001`, and what is said of it on several nodes."""
+    address = _ADDRESS.search(" ".join(words))
+    if address is None or address["host"] not in _THIS_NODE:
+        return None
+    write = f"write {_by_environment(address)}, with which MASTER_ADDR and MASTER_PORT are read"
+    return address[0].strip(), f"is each node itself, and they would not meet: {write}"
+
+
+def _by_environment(address: re.Match[str]) -> str:
+    return f"{address['option']} env://" if address["option"] else f"env:// for {address['url']}"
 
 
 def placeholders(words: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ from hpc_train.plan.translate_folders import LEFT_OUT, Folders, typed_folder
 from hpc_train.plan.translate_loops import ShellLoops
 
 _SHAPE = {"slurm.nodes": "--nodes", "slurm.gpus_per_node": "--gpus"}
+_LAUNCHER = "script.launcher"  # which is typed beside a script
 
 
 @dataclass
@@ -195,8 +196,10 @@ class Translation:
         words = ["hpc-train", "run" if self.devices else "submit"]
         words += self.shape_options()
         words += ["--devices", self.devices] if self.devices else []
-        if self.script and not self.config.keys() - _SHAPE.keys():
-            words += [self.script[0], *self.array.options, *self.loops.options]
+        if self.script and not self.config.keys() - {*_SHAPE, _LAUNCHER}:
+            launcher = self.config.get(_LAUNCHER)
+            words += [self.script[0], *([f"{_LAUNCHER}={launcher}"] if launcher else [])]
+            words += [*self.array.options, *self.loops.options]
             words += ["--", *self.script[1:]] if self.script[1:] else []
         else:
             words += [self._config_from_there(), *self.array.options, *self.loops.options]

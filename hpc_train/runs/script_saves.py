@@ -38,10 +38,13 @@ class OwnSaves(Document):
     Attributes:
         before: Path -> stamp of what lay there before the run's first attempt: of another run.
         saves: Oldest first.
+        unnamed: What torch.save wrote last, from the working directory, where script.resume names
+            nothing.
     """
 
     before: dict[str, int] = field(default_factory=dict)
     saves: list[OwnSave] = field(default_factory=list)
+    unnamed: str = ""
 
     @classmethod
     def of(cls, run: RunDir) -> OwnSaves:
@@ -58,7 +61,14 @@ class OwnSaves(Document):
     def noted(self, path: Path, step: int) -> OwnSaves:
         """With one more, and without those that it has replaced."""
         others = [save for save in self.saves if save.path != str(path)]
-        return OwnSaves(self.before, [*others, OwnSave(str(path), stamp(path), step)])
+        added = OwnSave(str(path), stamp(path), step)
+        return OwnSaves(self.before, [*others, added], self.unnamed)
+
+    def with_unnamed(self, path: str, workdir: Path) -> OwnSaves:
+        """With what torch.save wrote last, an absolute path."""
+        is_below = Path(path).is_relative_to(workdir)
+        shown = Path(path).relative_to(workdir) if is_below else path
+        return OwnSaves(self.before, self.saves, str(shown))
 
     def step_of(self, path: Path) -> int:
         """Steps in the checkpoint at `path`; of one that was not noted, the newest known."""

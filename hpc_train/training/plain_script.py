@@ -37,7 +37,7 @@ from hpc_train.training.private.main_stack import Place, place_of_main_thread
 from hpc_train.training.rank import Rank
 from hpc_train.training.resume.stop import Stopped
 from hpc_train.training.script_signals import ScriptSignals
-from hpc_train.training.shared_saves import SharedSaves
+from hpc_train.training.shared_saves import SharedSaves, path_saved_to
 from hpc_train.training.stop_together import StopTogether
 
 _LOOK_FOR_SAVES_S = 1.0
@@ -95,6 +95,7 @@ class PlainScript:
         self._noted_ns = 0
         # When torch.save was called, in nanoseconds, and at which step.
         self._saves: deque[tuple[int, int]] = deque([(0, self.first)], maxlen=32)
+        self._saved_to = ""
         self._save_stamp = _stamp_of(_resume()["path"])
 
     @property
@@ -118,8 +119,10 @@ class PlainScript:
         def noted_save(*given: Any, **named: Any) -> Any:
             self._saves.append((time.time_ns(), self.step))
             saved = save(*given, **named)
+            target = given[1] if len(given) > 1 else named.get("f")
+            self._saved_to = path_saved_to(target) or self._saved_to
             if self.is_plain and self._world.world_size > 1:
-                self._shared.saving(given[1] if len(given) > 1 else named.get("f"))
+                self._shared.saving(target)
             return saved
 
         torch.save = noted_save
@@ -189,6 +192,10 @@ class PlainScript:
         if said := self._shared.told():
             print(said, file=sys.stderr, flush=True)  # noqa: T201 - a rank's log
         saves = OwnSaves.of(self._rank.here.run)
+        if self._saved_to and not self._script.resume_when:
+            with contextlib.suppress(OSError):
+                saves.with_unnamed(self._saved_to, self._workdir).write(self.run)
+            self._saved_to = ""
         if path is None and self._script.resume_when:
             path = next(iter(newest_save(self._script.resume_when, self._workdir)), None)
         with contextlib.suppress(OSError):  # replaced meanwhile, or the disk is full
@@ -309,9 +316,10 @@ class PlainScript:
         cause = self._rank.stop.reason or "stop file"
         stopped = Stopped(cause, self.step, saved=saved > self.first)
         of = f"of step {saved}" if saved else "not there, or not named by script.resume"
-        stopped.args = (
-            f"stopped by {cause} behind step {self.step}; the script's newest checkpoint is {of}",
-        )
+        newest = f"the script's newest checkpoint is {of}"
+        if not saved and (unnamed := OwnSaves.of(self.run).unnamed):
+            newest = f"the script saved {unnamed}: to go on from it script.resume.when={unnamed}"
+        stopped.args = (f"stopped by {cause} behind step {self.step}; {newest}",)
         return stopped
 
 

@@ -19,6 +19,15 @@ _PATHS = 64  # a rank says so many and no more: each is a small file
 _TOLD = "told"
 
 
+def path_saved_to(target: Any) -> str:
+    """Of a path, or of a stream of one, that torch.save is given; empty for what is no file."""
+    name = getattr(target, "name", target)
+    if not isinstance(name, (str, os.PathLike)):
+        return ""
+    path = os.path.abspath(name)  # noqa: PTH100 - a last link is another file's name, and stays
+    return "" if isinstance(path, bytes) or path.startswith("/dev/") else path
+
+
 class SharedSaves:
     """One rank's part. A full disk costs the word, not the save."""
 
@@ -30,11 +39,8 @@ class SharedSaves:
 
     def saving(self, target: Any) -> None:
         """This rank saves to a path, or to a stream of one."""
-        name = getattr(target, "name", target)
-        if not isinstance(name, (str, os.PathLike)) or len(self._seen) >= _PATHS:
-            return
-        path = os.path.abspath(name)  # noqa: PTH100 - a last link is another file's name, and stays
-        if path in self._seen or path.startswith("/dev/"):
+        path = path_saved_to(target)
+        if not path or path in self._seen or len(self._seen) >= _PATHS:
             return
         self._seen.add(path)
         with contextlib.suppress(OSError):

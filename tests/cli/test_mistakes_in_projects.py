@@ -247,24 +247,29 @@ def test_what_a_script_lacks_is_told_as_the_line_to_type(hpc, project: Path) -> 
     refused(hpc, project, ["submit", "own.yaml"], 3, message, fix)
 
 
+PARSES = "args = parser.parse_args()"
+
+
 @pytest.mark.parametrize(
-    "more",
+    ("parses", "typed"),
     [
-        "args, rest = parser.parse_known_args()",
-        "add_options(parser)",
-        "for name in names: parser.add_argument(name)",
-        "parser.add_subparsers()",
-        "if big: parser.add_argument('--big', required=True)",
-        "sys.argv.remove('--odd')",
-        "other = argparse.ArgumentParser()",
-        "parser.parse_args(['--width', '3'])",
+        ("args, rest = parser.parse_known_args()", "--odd"),
+        (f"add_options(parser)\n{PARSES}", "--odd"),
+        (f"for name in names: parser.add_argument(name)\n{PARSES}", "--odd"),
+        (f"parser.add_subparsers()\n{PARSES}", "--odd"),
+        (f"if big: parser.add_argument('--big', required=True)\n{PARSES}", "-w 3"),
+        (f"if big: parser.add_argument('--big', required=True)\n{PARSES}", "-w 3 --big 1"),
+        (f"sys.argv.remove('--odd')\n{PARSES}", "--odd"),
+        ("parser.parse_args(['--width', '3'])", "--odd"),
+        (f"other = argparse.ArgumentParser(parents=[parser])\n{PARSES}", "-w 3"),
     ],
 )
 def test_a_parser_whose_text_does_not_tell_all_refuses_nothing(
-    hpc, project: Path, more: str
+    hpc, project: Path, parses: str, typed: str
 ) -> None:
-    (project / "train.py").write_text(f"{PARSED}{more}\n")
-    assert hpc("submit", "train.py", "--dry-run", "--", "--odd").code == 0
+    assert PARSES in PARSED
+    (project / "train.py").write_text(PARSED.replace(PARSES, parses))
+    assert hpc("submit", "train.py", "--dry-run", "--", *typed.split()).code == 0
 
 
 def test_latest_is_the_newest_run_unless_one_is_called_that(hpc, project: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from hpc_train.runs.events import EventKind
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.script_saves import OwnSaves
 from tests.cli.conftest import tell
 from tests.cli.test_resume_notes import ended
 
@@ -49,6 +50,19 @@ def test_it_is_told_before_the_job_begins_anew(
     assert said.code == 0, said
     assert ("again unless" in said.err) == bool(told)
     assert told in said.err
+
+
+def test_the_file_that_it_saved_last_is_named(hpc, taken, tmp_path: Path) -> None:
+    run = submitted_script(hpc, tmp_path)
+    tell(run, 0, EventKind.ATTEMPT_STARTED, attempt=0, job_id="7")
+    more = {"outcome": "cancelled", "last_step": 5, "saved_step": 0}
+    tell(run, 0.5, EventKind.ATTEMPT_ENDED, attempt=0, **more)
+    ended(run)
+    OwnSaves().with_unnamed(str(tmp_path / "out" / "a.pt"), tmp_path).write(run)
+    named = "script.resume names none: script.resume.when=out/a.pt names what it saved last"
+    assert named in hpc("resume", "main", "--dry-run").err
+    said = hpc("resume", "main", "script.resume.when=out/a.pt", "--dry-run")
+    assert said.code == 0, said
 
 
 @pytest.mark.parametrize("last", ["\n", ""])

@@ -21,6 +21,7 @@ for epoch in range(9):
     save(None, epoch)
 torch.load("out/1.pt")
 """
+NOT_KNOWN = "which no key names, and two stops without a known checkpoint end the run"
 OPTION = """import argparse, torch
 parser = argparse.ArgumentParser()
 parser.add_argument("--resume"{more})
@@ -137,16 +138,16 @@ def main(snapshot_path="./snapshot.pt"):
     Trainer(snapshot_path).train()
 main()
 """
-    said = "train.py:6 saves snapshot.pt by itself, and a job that follows begins anew: to go on"
-    assert note(tmp_path, text).endswith(f"{said} from that write script.resume.when=snapshot.pt")
+    said = f"train.py:6 saves snapshot.pt by itself, {NOT_KNOWN}"
+    assert note(tmp_path, text).endswith(f"{said}: write script.resume.when=snapshot.pt")
     (tmp_path / "utils.py").write_text(
         "import torch\ndef save_on_master(*args, **kwargs):\n    torch.save(*args, **kwargs)\n"
         "def log(*args):\n    print(*args)\ndef restart(path):\n    torch.load(path)\n"
     )
     text = "import utils\nfor epoch in range(3):\n    utils.log(1, 'b')\n    {}"
     told = note(tmp_path, text.format("utils.save_on_master({}, 'a.pth')\n"))
-    said = "train.py:4 saves a.pth by itself, and a job that follows begins anew: to go on from"
-    assert told.endswith(f"{said} that write script.resume.when=a.pth")
+    said = f"train.py:4 saves a.pth by itself, {NOT_KNOWN}"
+    assert told.endswith(f"{said}: write script.resume.when=a.pth")
     assert note(tmp_path, text.format("print(epoch)\n")) == ""
 
 
@@ -156,3 +157,82 @@ def test_a_file_with_several_defaults_is_not_guessed(tmp_path: Path) -> None:
         "for path in 'ab':\n    torch.save({}, path)\n"
     )
     assert "script.resume.when=FILE" in note(tmp_path, text)
+
+
+PARSED = """import argparse, os, torch
+from pathlib import Path
+p = argparse.ArgumentParser()
+p.add_argument("--checkpoint-dir", type=Path, default="./out/")
+p.add_argument("--name", default="net")
+args = p.parse_args()
+for epoch in range(3):
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("save", "words", "when"),
+    [
+        ("torch.save(1, args.checkpoint_dir / 'a.pth')", [], "out/a.pth"),
+        ("torch.save(1, args.checkpoint_dir / 'a.pth')", ["--checkpoint-dir", "ck"], "ck/a.pth"),
+        ("torch.save(1, args.checkpoint_dir / 'a.pth')", ["--check=/ck"], "/ck/a.pth"),
+        ("torch.save(1, os.path.join(args.checkpoint_dir, f'{epoch}.pt'))", [], "out/*.pt"),
+        ("torch.save(1, str(args.checkpoint_dir) + '/a.pt')", [], "out/a.pt"),
+        ("torch.save(1, f'{args.checkpoint_dir}/{args.name}-{epoch + 1}.pt')", [], "out/net-*.pt"),
+        ("torch.save(1, 'out/{}-{:04d}.pt'.format(args.name, epoch))", [], "out/net-*.pt"),
+        ("torch.save(1, 'out/a_%04d.pt' % epoch)", [], "out/a_*.pt"),
+        ("to = args.checkpoint_dir / 'a.pth'; torch.save(1, to)", [], "out/a.pth"),
+        ("for to in [args.checkpoint_dir / 'a.pth']: torch.save(1, to)", [], "out/a.pth"),
+        ("with open(args.checkpoint_dir / 'a', 'wb') as f: torch.save(1, f)", [], "out/a"),
+        ("torch.save(1, args.other / 'a.pth')", [], "FILE"),
+        ("args.checkpoint_dir = other(); torch.save(1, args.checkpoint_dir / 'a.pth')", [], "FILE"),
+        ("torch.save(1, f'{folder}/a.pt')", [], "FILE"),
+        ("torch.save(1, folder / 'a.pt')", [], "FILE"),
+        ("for to in 'ab': torch.save(1, to)", [], "FILE"),
+    ],
+)
+def test_the_file_is_told_as_the_arguments_name_it(
+    tmp_path: Path, save: str, words: list[str], when: str
+) -> None:
+    (tmp_path / "train.py").write_text(PARSED.format(save))
+    loaded = load(tmp_path / "train.py", [], arguments=words)
+    assert f"script.resume.when={when}, and" in note_on_own_saves(loaded.config, tmp_path)
+
+
+SAVER = """import torch
+def save_checkpoint(state, is_best, filename="checkpoint.pth.tar"):
+    torch.save(state, filename)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "when"),
+    [
+        ("save_checkpoint({}, False)", "checkpoint.pth.tar"),
+        ("save_checkpoint({}, False, 'a.tar')", "a.tar"),
+        (
+            "save_checkpoint({}, is_best=False, filename='c_{:04d}.pth.tar'.format(epoch))",
+            "c_*.pth.tar",
+        ),
+    ],
+)
+def test_a_function_that_saves_is_asked_what_it_is_given(
+    tmp_path: Path, call: str, when: str
+) -> None:
+    text = f"{SAVER}for epoch in range(3):\n    {call}\n"
+    assert f"train.py:3 saves {when} by itself" in note(tmp_path, text)
+
+
+def test_a_loop_and_a_function_in_another_file_are_told_as_well(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "saver.py").write_text(SAVER)
+    text = "from lib import saver\nfor epoch in range(3):\n    {}\n"
+    told = note(tmp_path, text.format("saver.save_checkpoint({}, False)"))
+    assert "lib/saver.py:3 saves checkpoint.pth.tar by itself, and a job" in told
+    assert note(tmp_path, text.format("print(saver)")) == ""
+    loop = "class Trainer:\n    def run(self):\n        while True: torch.save(1, 'a.pt')\n"
+    (tmp_path / "lib" / "loop.py").write_text(f"import torch\n{loop}")
+    told = note(tmp_path, "from lib.loop import Trainer\nTrainer().run()\n")
+    assert "lib/loop.py:4 saves a.pt by itself" in told
+    submits = "import submitit\nsubmitit.AutoExecutor('logs').submit(Trainer)\n"
+    assert note(tmp_path, f"from lib.loop import Trainer\n{submits}") == ""  # it trains nothing

@@ -166,3 +166,64 @@ def test_what_is_imported_in_a_function_is_read_as_well(tmp_path: Path) -> None:
         assert refused[0].startswith("train.py:10 takes optimizer steps")
         write(tmp_path, "import torch.distributed as dist\n", "models/small.py")
         assert told(tmp_path, text) == (None, [])
+
+
+TRAINER = """\
+import torch
+from torch.utils.data.dataloader import DataLoader
+class Trainer:
+    def __init__(self, config, net): self.net, self.system = net, config.system
+    def run(self):
+        sgd = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        for x in torch.ones(4, 8):
+            self.net(x).sum().backward()
+            sgd.step()
+"""
+STARTS = """\
+import os
+import torch
+from mini.trainer import Trainer
+trainer = Trainer(torch, torch.nn.Linear(8, 1))
+if __name__ == "__main__":
+    trainer.run()
+"""
+ELSEWHERE = (
+    "train.py:3 trains by {}mini/trainer.py, whose line 9 takes optimizer steps, and nothing makes"
+    " a process group: each of the 2 ranks would end at its first step; start it with --nodes 1"
+    " --gpus 1; or write torch.distributed.init_process_group() and wrap the model by"
+    " DistributedDataParallel there"
+)
+
+
+@pytest.mark.parametrize("where", ["", "lib/"])
+def test_steps_in_a_module_of_ones_own_are_noted(tmp_path: Path, where: str) -> None:
+    write(tmp_path, TRAINER, f"{where}mini/trainer.py")
+    word = [f"env.variables.PYTHONPATH={tmp_path / where}"] if where else []
+    assert told(tmp_path, STARTS, *word) == (None, [ELSEWHERE.format(where)])
+    assert told(tmp_path, STARTS, *word, gpus=1) == (None, [])
+    assert told(tmp_path, STARTS, *word, "script.launcher=none") == (None, [])
+    assert told(tmp_path, STARTS, *word, "script.may_take_no_steps=true") == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("script", "trainer"),
+    [
+        ("", "import torch.distributed as dist\n"),
+        ("", "from transformers import Trainer as Base\n"),
+        ("", "from lightning.pytorch import Trainer as Base\n"),
+        ("", "import unknown_package\n"),
+        ("", "from torch.nn.parallel import DistributedDataParallel\n"),
+        ("os.system('ls $HOME')\n", ""),
+        ("torch.multiprocessing.spawn(print)\n", ""),
+        ("import mini.groups\n", ""),
+    ],
+)
+def test_steps_elsewhere_that_may_be_joined_are_left_alone(
+    tmp_path: Path, script: str, trainer: str
+) -> None:
+    write(tmp_path, trainer + TRAINER, "mini/trainer.py")
+    write(tmp_path, "import torch\ntorch.distributed.init_process_group()\n", "mini/groups.py")
+    write(tmp_path, "", "unknown_package.pyi")
+    refused, notes = told(tmp_path, STARTS.replace("trainer =", f"{script}trainer ="))
+    assert notes == []
+    assert refused is None or "trains by" not in refused[0]

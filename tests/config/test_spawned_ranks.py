@@ -6,7 +6,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from hpc_train.cli.translate_command import command
 from tests.config.files import told_of_script
 
 HEAD = """\
@@ -98,3 +100,56 @@ def test_what_may_not_be_reached_or_start_one_alone_is_noted(
 )
 def test_other_processes_are_the_scripts_business(tmp_path: Path, text: str) -> None:
     assert told(tmp_path, text) == (None, [])
+
+
+ASKED = HEAD + (
+    "import argparse\np = argparse.ArgumentParser()\np.add_argument('--world-size')\n"
+    "p.add_argument('--multiprocessing-distributed', action='store_true')\nargs = p.parse_args()\n"
+    "if args.multiprocessing_distributed:\n    mp.spawn(main, nprocs=torch.cuda.device_count())\n"
+    "else:\n    main(0, 1)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "is_alone"),
+    [
+        (SPAWN, "", True),
+        (ASKED, "--multiprocessing-distributed --world-size 1", True),
+        (ASKED, "--world-size 1", False),
+        (
+            ASKED.replace("nprocs=torch.cuda.device_count()", "nprocs=1"),
+            "--multiprocessing-dist",
+            False,
+        ),
+        (HEAD, "", False),
+    ],
+)
+def test_translate_lets_it_start_its_own_ranks(
+    tmp_path: Path, text: str, words: str, is_alone: bool
+) -> None:
+    (tmp_path / "train.py").write_text(text)
+    said = CliRunner().invoke(command, [f"python train.py {words}"]).output
+    line = "hpc-train submit train.py script.launcher=none"
+    assert (line in said) is is_alone
+    assert ("launcher: none" in said) is is_alone
+    starts = "starts its ranks (torch.multiprocessing.spawn): script.launcher=none; add --gpus N"
+    assert (starts in said) is is_alone
+    said = (
+        CliRunner().invoke(command, [f"srun -N 2 --gpus-per-node 4 python train.py {words}"]).output
+    )
+    line = "hpc-train submit --nodes 2 --gpus 4 train.py script.launcher=none"
+    assert (line in said) is is_alone
+    assert "add --gpus" not in said
+
+
+def test_the_rank_of_one_stays_with_one_process_that_starts_the_others(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SPAWN)
+    words = "--world-size 1 --rank 0 --dist-url tcp://localhost:1"
+    said = CliRunner().invoke(command, [f"python train.py {words}"]).output
+    assert "is of one" not in said
+    assert "each node itself" not in said
+    said = CliRunner().invoke(command, [f"srun -N 2 python train.py {words}"]).output
+    assert (
+        "# --rank 0: is of one, and all ranks get it: leave it and --world-size 1 out and" in said
+    )
+    assert "# --dist-url tcp://localhost:1: is each node itself" in said

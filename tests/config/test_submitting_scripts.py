@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from click.testing import CliRunner
 
 from hpc_train.cli.translate_command import command
 from hpc_train.config.inner_launchers import inner_launcher_notes
-from hpc_train.config.submitting_scripts import submits_jobs
+from hpc_train.config.submitting_scripts import submits_jobs, submitted_script
 from tests.config.files import write
 from tests.plan.configs import config
 
@@ -84,3 +85,61 @@ def test_translate_tells_it_as_well(folder: Path, monkeypatch: pytest.MonkeyPatc
 )
 def test_what_may_train_itself_is_not(folder: Path, old: str, new: str) -> None:
     assert told(folder, LAUNCHER.replace(old, new))[0] == 0
+
+
+OPTIONS = """\
+import argparse, submitit, train
+P = argparse.ArgumentParser("x", parents=[train.options()])
+P.add_argument("--ngpus", default=8, type=int)
+P.add_argument("--nodes", default=2)
+P.add_argument("--partition", default="learnfair")
+P.add_argument("--comment")
+P.add_argument("--use_volta32", action="store_true")
+executor = submitit.AutoExecutor("logs")
+executor.submit(train.main)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "command_line", "left_out"),
+    [
+        ("", "--nodes 2 --gpus 8 train.py", ""),
+        ("--nodes 4 --ngpus=4 --lr 1", "--nodes 4 --gpus 4 train.py -- --lr 1", ""),
+        (
+            "--lr 1 --use_volta32 --comment 'my job' --partition fast --x",
+            "--nodes 2 --gpus 8 --partition fast train.py -- --lr 1 --x",
+            "--use_volta32 --comment my job",
+        ),
+    ],
+)
+def test_the_command_of_what_it_starts_is_told(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
+    command_line: str,
+    left_out: str,
+) -> None:
+    monkeypatch.chdir(folder)
+    write(folder, OPTIONS, "go.py")
+    made = config()
+    script = replace(made.script, path="go.py", args=shlex.split(words))
+    (note,) = inner_launcher_notes(replace(made, script=script), folder)
+    assert note == f"go.py:9 {SAID}: {FIX}: hpc-train submit {command_line}"
+    said = CliRunner().invoke(command, [f"python go.py {words}"]).output
+    assert "path: train.py" in said
+    assert ("nodes: 4" if "--nodes" in words else "nodes: 2") in said
+    assert f"# {left_out}: left out: it is of go.py alone\n" in said or not left_out
+    assert "go.py" not in said.partition("# the command")[2]
+    if "fast" not in words:
+        assert f"hpc-train submit {command_line}\n" in said
+
+
+def test_what_it_starts_is_named_as_its_own_path(folder: Path) -> None:
+    write(folder, OPTIONS, "go.py")
+    found = submitted_script(folder / "go.py", "tools/go.py", ["--nodes", "many"])
+    assert found is not None
+    assert found.command() == "hpc-train submit --gpus 8 tools/train.py"
+    several = OPTIONS.replace('"--comment"', '"--comment", nargs=2')
+    assert submitted_script(write(folder, several, "go.py"), "go.py", []) is None
+    none = OPTIONS.replace("import argparse, submitit, train", "import argparse, submitit, nets")
+    assert submitted_script(write(folder, none, "go.py"), "go.py", []) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -13,11 +14,16 @@ from hpc_train.config.typed_arguments import notes_on_arguments
 from tests.plan.configs import config
 
 
-def notes(folder: Path, *words: str, nodes: int = 1, gpus: int = 2) -> list[str]:
+def notes(
+    folder: Path, *words: str, nodes: int = 1, gpus: int = 2, launcher: Any = "srun"
+) -> list[str]:
     made = config()
-    script = replace(made.script, path="train.py", args=[*words])
+    script = replace(made.script, path="train.py", args=[*words], launcher=launcher)
     slurm = replace(made.slurm, nodes=nodes, gpus_per_node=gpus)
     return [*notes_on_arguments(replace(made, script=script, slurm=slurm), folder)]
+
+
+TCP = ["--dist-url", "tcp://localhost:10001"]
 
 
 @pytest.mark.parametrize(
@@ -89,6 +95,43 @@ def test_the_rank_of_one_node_is_told(
     typed = f"python train.py {' '.join(words)}"
     said = CliRunner().invoke(command, [typed]).output
     assert f"# {rank}: {told.removeprefix(f'{rank} ')}\n" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "write"),
+    [
+        (["--dist-url", "tcp://10.0.0.1:33"], "--dist-url env://"),
+        (["--dist-url=tcp://node1:33"], "--dist-url env://"),
+        (["--init_method", "tcp://node1:33", "--dummy"], "--init_method env://"),
+        (["tcp://node1:33"], "env:// for tcp://node1:33"),
+    ],
+)
+def test_with_an_address_it_is_told_that_the_environment_has_all(
+    tmp_path: Path, words: list[str], write: str
+) -> None:
+    said = f"out and write {write}, with which the script reads RANK and WORLD_SIZE, which are set"
+    (note,) = notes(tmp_path, *words, "--world-size", "2", "--rank", "0", nodes=2)
+    assert said in note
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "0.0.0.0"])
+def test_an_address_of_each_node_itself_is_told_on_several(tmp_path: Path, host: str) -> None:
+    words = ["--dist-url", f"tcp://{host}:10001"]
+    told = (
+        f"--dist-url tcp://{host}:10001 is each node itself, and they would not meet: write"
+        " --dist-url env://, with which MASTER_ADDR and MASTER_PORT are read"
+    )
+    assert notes(tmp_path, *words, nodes=2) == [f"script.args: {told}"]
+    assert notes(tmp_path, *words) == []
+    assert notes(tmp_path, "--dist-url", "tcp://node1:1", nodes=2) == []
+    assert notes(tmp_path, "--dist-url", "env://", nodes=2) == []
+    assert notes(tmp_path, "--tracker", f"http://{host}:80", nodes=2) == []
+
+
+def test_one_process_that_starts_all_ranks_may_have_the_rank_of_one(tmp_path: Path) -> None:
+    words = [*TCP, "--world-size", "1", "--rank", "0"]
+    assert notes(tmp_path, *words, launcher="none") == []
+    assert len(notes(tmp_path, *words, launcher="none", nodes=2)) == 2
 
 
 @pytest.mark.parametrize("words", [["--rank", "8"], ["--world-size", "2"], ["--rank", "8", "2"]])

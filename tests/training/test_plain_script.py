@@ -14,6 +14,7 @@ import torch
 from hpc_train.plan.plan import ScriptPlan
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.ranks import ExitRecord, read_beginning, read_exits, read_notes
+from hpc_train.runs.script_saves import OwnSaves
 from tests.training.test_script_fits import SCRIPTS, Scripted, same
 
 DDP = "plain_ddp"
@@ -104,6 +105,24 @@ def test_a_stop_comes_as_the_script_wants_it_at_the_same_step_of_all(
         at = records(run)[rank].step
         assert not said or f"{said.removesuffix(' at')} at {at}" in run.log(0, rank)
     assert newest_step(run.dir) == 0
+
+
+SAVES = TOLD.replace(
+    "HANDLER", "SAVE = lambda: dist.get_rank() or torch.save(1, 'mine.pt')"
+).replace("step += 1", "step += 1; SAVE()")
+
+
+def test_a_stop_names_what_the_script_saved_where_script_resume_names_nothing(
+    tmp_path: Path,
+) -> None:
+    run = Scripted(tmp_path, DDP)
+    (tmp_path / "saves.py").write_text(SAVES, encoding="utf-8")
+    run.script = ScriptPlan("saves.py", [])
+    assert run.go(2, "stop@step=5:rank=1") == [75, 75], run.said()
+    unnamed = OwnSaves.of(run.dir).unnamed
+    assert Path(unnamed).name == "mine.pt"
+    said = f"the script saved {unnamed}: to go on from it script.resume.when={unnamed}"
+    assert said in run.log(0, 0)
 
 
 IGNORES = TOLD.replace("HANDLER", "signal.signal(signal.SIGTERM, signal.SIG_IGN)")
