@@ -40,6 +40,7 @@ from hpc_train.supervisor.deaths import Crash, crash_in_stacks, over_memory
 from hpc_train.supervisor.evidence import AttemptEvidence, finished
 from hpc_train.supervisor.host_memory import oom_kills
 from hpc_train.supervisor.launch import Ranks, ended_with, start_ranks
+from hpc_train.supervisor.left_children import end_left_children
 from hpc_train.supervisor.node_monitors import monitored
 from hpc_train.supervisor.notices import notify_of_start
 from hpc_train.supervisor.outcome import AttemptOutcome, classify
@@ -132,8 +133,7 @@ class Attempt:
             say=self.log.say,
         )
         self.tell(EventKind.RANKS_STARTED, nodes=list(nodes))
-        shape = self.plan.shape
-        self.log.say(f"attempt {self.number}: {shape.ranks} on {', '.join(nodes)}")
+        self.log.say(f"attempt {self.number}: {self.plan.shape.ranks} on {', '.join(nodes)}")
         notify_of_start(self)
         here = (self.plan, self.allocation, self.run, nodes, self.environ)
         with monitored(*here), ended_with(ranks):
@@ -142,11 +142,12 @@ class Attempt:
                 self.folder,
                 self.plan.watchdog,
                 nodes,
-                shape.world_size,
+                self.plan.shape.world_size,
                 lost_nodes=lambda: self._lost(nodes),
                 each_second=StopForwarding(self, ranks).look,
             )
             self.check_folder()
+        end_left_children(self.folder, self.allocation)
         watched, self.is_taken = self._without_taken(watched, ranks, nodes)
         is_complete = watched.launcher_code == 0 and finished(read_exits(self.folder))
         stop = StopCause(None) if is_complete else self._why_stopped()
