@@ -34,6 +34,7 @@ from hpc_train.plan.translate_wrappers import (
 from hpc_train.plan.translation import Translation
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
+_SCRIPT = re.compile(r"(?:\A|[\s/])([\w-]+)\.py\b")
 _SEPARATORS = frozenset((";", "&&"))
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?\Z")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
@@ -66,6 +67,8 @@ def translate(
         UsageError: there is nothing in it, or its quotes do not close.
     """
     made = Translation(here=here, folders=Folders(here, home))
+    if first := _SCRIPT.search(text):
+        made.stem = first[1]
     if call := trainer_call(text):
         read_trainer(call, made, trainer_arguments)
     else:

@@ -9,6 +9,7 @@ from hpc_train.config.secrets import looks_secret
 from hpc_train.plan.launcher_options import VARIABLES
 from hpc_train.plan.translate_array import BY_HAND, TASK, list_of
 from hpc_train.plan.translate_folders import LEFT_OUT
+from hpc_train.plan.translate_places import JOB, in_config, is_place, without_job
 from hpc_train.plan.translation import Translation
 
 _ASSIGNED = re.compile(
@@ -45,6 +46,7 @@ _OF_ANY_PLACE = (
 )
 _NOT_EXPORTED = "left out: it is not exported, so the training does not see it"
 _NOT_COMPUTED = "left out: no shell computes an argument of the script"
+_OF_A_JOB = "a run has several jobs, each with another number, and one folder for all"
 _IN_PLACE = "left out: its value stands where it is used"
 _OF_A_TASK = (
     "left out: the runs of a sweep share their environment; its value stands where it is used"
@@ -177,8 +179,15 @@ class ShellLines:
         self.made.say(line, "a line of env.setup")
 
     def _assigned(self, line: str, is_exported: bool, name: str, value: str) -> bool:
+        if JOB.search(value) and not is_exported:
+            value = without_job(value, self.made.called)
+            self.made.say(line, f"{name}={value}: {_OF_A_JOB}")
+            line = f"{name}={value}"
         rule = VARIABLES.get(name)
         bare = TASK.sub("", value)
+        self.made.places.pop(name, None)
+        if is_place(value.strip('"')):
+            self.made.places[name] = value.strip('"')
         is_plain = not re.search(r"[$`]", bare) and not value.startswith("(")
         is_secret = looks_secret(name)
         self._values.pop(name, None)
@@ -273,6 +282,15 @@ def settled_argument(word: str, made: Translation) -> str:
     filled = _DEFAULT.sub(lambda it: default_of(it, made) or it[0], word)
     if filled != word:
         made.say(word, f"{filled}: {_ITS_DEFAULT}")
+    of_any_job = without_job(filled, made.called)
+    placed = in_config(of_any_job, made.places)
+    if placed != filled:
+        made.say(filled, f"{placed}{f': {_OF_A_JOB}' if of_any_job != filled else ''}")
+        for name in {it[1] or it[2] for it in _USED.finditer(filled)} & made.computed.keys():
+            made.say_instead(made.computed[name], _NOT_EXPORTED, _IN_PLACE)
+        if "$" not in placed or "oc.env:" in placed:
+            return placed
+        filled = placed
     if ARGUMENT.search(filled):
         made.refuse(filled, "an argument of the batch script: write its value")
     elif "$" in filled:

@@ -10,6 +10,7 @@ from typing import Any
 from hpc_train.plan.translate_array import TaskArray
 from hpc_train.plan.translate_folders import LEFT_OUT, Folders, typed_folder
 from hpc_train.plan.translate_loops import ShellLoops
+from hpc_train.plan.translate_places import typed
 
 _SHAPE = {"slurm.nodes": "--nodes", "slurm.gpus_per_node": "--gpus"}
 _LAUNCHER = "script.launcher"  # which is typed beside a script
@@ -33,8 +34,16 @@ class Translation:
     loops: ShellLoops = field(default_factory=ShellLoops)
     cpus_of_task: tuple[str, int] | None = None  # the word and the number of --cpus-per-task
     others: list[list[str]] = field(default_factory=list)  # scripts behind the first
+    stem: str = "run"  # of the first script that the text names
+    # The script's own variables that hold a path which the shell that submits can tell.
+    places: dict[str, str] = field(default_factory=dict)
     # Names of the script's own variables whose values the shell alone can tell -> their lines.
     computed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def called(self) -> str:
+        """The name of the run, as far as it is known."""
+        return str(self.config.get("name", self.stem))
 
     def say(self, word: str, what: str) -> None:
         """Tell what became of a word."""
@@ -203,7 +212,7 @@ class Translation:
             words += ["--", *self.script[1:]] if self.script[1:] else []
         else:
             words += [self._config_from_there(), *self.array.options, *self.loops.options]
-        line = shlex.join(words)
+        line = typed(words)
         return f"cd {typed_folder(self.starts_in)} && {line}" if self.starts_in else line
 
     def shape_options(self) -> list[str]:
