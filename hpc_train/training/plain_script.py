@@ -95,6 +95,7 @@ class PlainScript:
         self._noted_ns = 0
         # When torch.save was called, in nanoseconds, and at which step.
         self._saves: deque[tuple[int, int]] = deque([(0, self.first)], maxlen=32)
+        self._saved_until_ns = 0  # the end of the newest of them; without one as long as it goes on
         self._saved_to = ""
         self._save_stamp = _stamp_of(_resume()["path"])
 
@@ -118,7 +119,11 @@ class PlainScript:
 
         def noted_save(*given: Any, **named: Any) -> Any:
             self._saves.append((time.time_ns(), self.step))
-            saved = save(*given, **named)
+            self._saved_until_ns = sys.maxsize
+            try:
+                saved = save(*given, **named)
+            finally:
+                self._saved_until_ns = time.time_ns()
             target = given[1] if len(given) > 1 else named.get("f")
             self._saved_to = path_saved_to(target) or self._saved_to
             if self.is_plain and self._world.world_size > 1:
@@ -207,7 +212,8 @@ class PlainScript:
 
     def _step_at(self, changed_ns: int) -> int:
         """Of a file that was last changed then: of the torch.save that wrote it, if one did."""
-        if self._saves[-1][0] <= self._noted_ns:
+        is_of_another = changed_ns > self._saved_until_ns + _CLOCK_TICK_NS
+        if self._saves[-1][0] <= self._noted_ns and is_of_another:
             return self.step
         before = [step for at, step in self._saves if at <= changed_ns + _CLOCK_TICK_NS]
         return before[-1] if before else self._saves[0][1]
