@@ -48,6 +48,7 @@ from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import (
     data_of_ranks,
+    module_apart,
     ranks_apart,
     ranks_of,
     unshared_session,
@@ -138,10 +139,12 @@ def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
         line, said, hint = lacking
         yield f"{config.script.path}:{line} {said}; {hint}"
         return
-    alike = data_of_ranks(tree, config, workdir, sys.path) if tree and apart is None else None
-    if alike is not None:
-        line, said, hint = alike
-        yield f"{config.script.path}:{line} {said}; {hint}"
+    for look in (module_apart, data_of_ranks):
+        if tree is None or apart is not None:
+            return
+        if (told := look(tree, config, workdir, sys.path)) is not None:
+            line, said, hint = told
+            yield f"{config.script.path}:{line} {said}; {hint}"
 
 
 def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:

@@ -299,6 +299,17 @@ def data_of_ranks(
     return data_for_all(tree, file, path, ranks=ranks)
 
 
+def module_apart(
+    tree: ast.Module, config: Config, workdir: Path, search_path: Sequence[str]
+) -> tuple[int, str, str] | None:
+    """What is to be said of a module that no rank shares, beside one that all do."""
+    from hpc_train.config.modules import read_names
+    from hpc_train.config.unwrapped_modules import unwrapped_modules
+
+    file, path, ranks = _run_by(config, workdir, search_path)
+    return unwrapped_modules(tree, read_names(file), file, path, ranks=ranks)
+
+
 def unshared_session(
     tree: ast.Module, config: Config, workdir: Path, search_path: Sequence[str]
 ) -> tuple[int, str, str] | None:
