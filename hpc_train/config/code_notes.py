@@ -53,7 +53,7 @@ from hpc_train.config.script_file import (
     ranks_of,
     unshared_session,
 )
-from hpc_train.config.script_trainers import trainers_for_gpus
+from hpc_train.config.script_trainers import old_in_each, trainers_for_gpus
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.specs import classes_of, read_object, wanted_of
@@ -75,6 +75,7 @@ from hpc_train.config.unsynced_logs import unsynced_notes
 from hpc_train.config.validate import other_environment
 from hpc_train.config.validation_notes import validation_notes
 
+_MOST_TRAINERS = 4
 # Of callbacks: by its name, or a class of the user's own.
 _MAY_BE_CHECKPOINT = re.compile(r"Checkpoint|(?:class_path|_target_)': '(?!pytorch_l|lightning\.)")
 
@@ -86,6 +87,7 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
         notes += inner_launcher_notes(loaded.config, workdir)
         notes += notes_on_arguments(loaded.config, workdir)
         notes += _on_losses(loaded.config, workdir)
+        notes += _on_old(loaded.config, workdir)
         return [*notes, *_on_ranks(loaded.config, workdir), *_on_heads(loaded, workdir)]
     return [*_notes(loaded, workdir), *_on_heads(loaded, workdir)]
 
@@ -116,6 +118,16 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
         *spent_trainers(tree),
     ):
         yield f"{path}:{line} {said}; {hint}"
+
+
+def _on_old(config: Config, workdir: Path) -> Iterator[str]:
+    """Of Trainers that are made under a condition, each with what Lightning 2 has dropped."""
+    is_elsewhere = other_environment(config.env) or bool(config.container.image)
+    tree = script_tree(workdir / (config.script.path or ""))
+    if tree is None or is_elsewhere or config.script.launcher == "none":
+        return
+    for line, word, fix in old_in_each(tree)[:_MOST_TRAINERS]:
+        yield f"{config.script.path}:{line} has {word}, which Lightning 2 refuses: {fix}"
 
 
 def _on_sizes(tree: ast.Module, file: Path, path: str) -> Iterator[str]:
