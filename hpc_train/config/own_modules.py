@@ -6,6 +6,7 @@ import ast
 import builtins
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from hpc_train.config.lacking_packages import how_to_have
@@ -226,7 +227,9 @@ def _check_names(where: str, needed: NeededImport, found: FoundModule) -> None:
     names: Names = read_names(found.file)
     there = {*names.bound, *submodules(found.search)}
     for name in needed.names:
-        if name != "*" and not names.open_ended and name not in there:
+        if name == "*" or names.open_ended or name in there:
+            continue
+        if PathFinder.find_spec(name, list(found.search)) is None:  # an extension, a bare folder
             raise ConfigError(
                 f"{where}: imports '{name}' from {found.name}, which has no such name",
                 did_you_mean(name, there) or "correct that line",

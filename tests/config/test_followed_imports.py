@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,8 @@ def test_a_name_that_a_package_has_not_is_told(project: Path) -> None:
         ("nets/part.py", f"import sys\nsys.path.append('lib')\nimport {ABSENT}\n"),
         ("nets/other.py", f"import {ABSENT}\n"),
         ("nets/__init__.py", "import sys\nsys.path.append('lib')\n"),
+        ("nets/part.py", "import __main__\n"),
+        ("nets/part.py", "from . import bare\nfrom nets import built\n"),
         ("nets/__init__.py", "from .whole import SIZE as part\n"),
     ],
 )
@@ -98,6 +101,8 @@ def test_what_may_not_fail_is_taken(project: Path, file: str, text: str) -> None
     is_init = file == "nets/__init__.py"
     write(project, f"import {ABSENT}\n" if is_init else "", "nets/part.py")
     write(project, text, file)
+    write(project, "", "nets/bare/deep.py")
+    write(project, "", f"nets/built{EXTENSION_SUFFIXES[0]}")
     assert said_of(project, "from nets import part", PATH) == ""
 
 
