@@ -17,6 +17,7 @@ from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.epoch_stepped import epoch_stepped
 from hpc_train.config.epoch_warmups import epoch_warmup
 from hpc_train.config.fixed_ranks import fixed_ranks
+from hpc_train.config.gone_uses import gone_notes
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
 from hpc_train.config.inner_launchers import inner_launcher_notes
@@ -87,7 +88,7 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
         notes += inner_launcher_notes(loaded.config, workdir)
         notes += notes_on_arguments(loaded.config, workdir)
         notes += _on_losses(loaded.config, workdir)
-        notes += _on_old(loaded.config, workdir)
+        notes += [*_on_old(loaded.config, workdir), *_on_gone(loaded.config, workdir)]
         return [*notes, *_on_ranks(loaded.config, workdir), *_on_heads(loaded, workdir)]
     return [*_notes(loaded, workdir), *_on_heads(loaded, workdir)]
 
@@ -128,6 +129,14 @@ def _on_old(config: Config, workdir: Path) -> Iterator[str]:
         return
     for line, word, fix in old_in_each(tree)[:_MOST_TRAINERS]:
         yield f"{config.script.path}:{line} has {word}, which Lightning 2 refuses: {fix}"
+
+
+def _on_gone(config: Config, workdir: Path) -> Iterator[str]:
+    """Of names that Python has no more, in functions of the script and of what it imports."""
+    file = (workdir / (config.script.path or "")).resolve()
+    if other_environment(config.env) or config.container.image or not script_tree(file):
+        return
+    yield from gone_notes(file, [str(file.parent), *sys.path], workdir)
 
 
 def _on_sizes(tree: ast.Module, file: Path, path: str) -> Iterator[str]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from hpc_train.config.gone_names import gone_module, gone_name
+from hpc_train.config.gone_uses import gone_uses
 from hpc_train.config.lacking_packages import how_to_have
 from hpc_train.config.modules import (
     FoundModule,
@@ -86,9 +89,11 @@ def check_imports(
         dotted = absolute_name(needed.module, module)
         if needed.module.startswith(".") and not dotted.strip("."):
             raise _no_package(module, needed)
-        if (first := dotted.partition(".")[0]) in sys.stdlib_module_names:
+        if not (first := dotted.partition(".")[0]):
+            continue
+        if first in sys.stdlib_module_names:
             check_hidden(Path(search_path[0]), [first])
-        if not first or first in sys.stdlib_module_names:
+            _check_gone(module, needed)
             continue
         found = _own_module(module, needed, dotted, search_path, folders, seen)
         if found is None:
@@ -103,6 +108,7 @@ def check_imports(
                 check_imports(run, search_path, seen, begun, folders=folders)
         _check_names(where, needed, found)
     _check_bases(module, read_names(module.file), search_path)
+    _check_uses(module, search_path, seen)
 
 
 def check_first_imports(
@@ -170,6 +176,9 @@ def _own_module(
     if found is None:
         if _may_be_elsewhere(importer, needed, seen):
             return None
+        gone, fix = gone_module(package)
+        if gone:
+            raise ConfigError(f"{where}: imports '{package}', which is gone since {gone}", fix)
         what = f"{where}: imports '{package}', which is not installed"
         raise ConfigError(what, how_to_have(needed, importer, search_path))
     is_beside = is_own_module(found, search_path[0])
@@ -197,6 +206,24 @@ def _may_be_elsewhere(importer: FoundModule, needed: NeededImport, seen: Iterabl
     lines = {file: changed_path(file) for file in seen}
     own = lines.pop(importer.file, 0) if importer.file else 0
     return 0 < own < needed.line or any(lines.values())
+
+
+def _check_uses(module: FoundModule, search_path: Sequence[str], seen: Iterable[Path]) -> None:
+    """Refuse a use of such a name that the import comes to."""
+    for use in gone_uses(module, search_path, seen):
+        if use.is_sure:
+            raise ConfigError(f"{module.file}:{use.line}: {use.said}", use.fix)
+
+
+def _check_gone(importer: FoundModule, needed: NeededImport) -> None:
+    """Refuse a name that a module of Python's own has no more."""
+    for name in needed.names:
+        gone, fix = gone_name(needed.module, name)
+        if gone:
+            said = f"imports '{name}' from {needed.module}, which is gone since {gone}"
+            today = re.fullmatch(r"write ([\w.]+)\.(\w+)", fix)
+            fix = f"write from {today[1]} import {today[2]}" if today else fix
+            raise ConfigError(f"{importer.file}:{needed.line}: {said}", fix)
 
 
 def check_hidden(folder: Path, used: Container[str] = ()) -> None:
