@@ -15,6 +15,7 @@ from hpc_train.config.class_kind import Located, cannot_be_made, is_value, locat
 from hpc_train.config.default_types import check_texts_for_numbers
 from hpc_train.config.distributions import install, is_well_known
 from hpc_train.config.handed_on import handed_on, instead_of_argument
+from hpc_train.config.lacking_packages import elsewhere
 from hpc_train.config.made_later import check_made_later
 from hpc_train.config.meant_class import fitting, in_a_folder, meant_class, of_an_alias
 from hpc_train.config.method_signatures import wrong_method
@@ -28,7 +29,7 @@ from hpc_train.config.modules import (
     submodules,
 )
 from hpc_train.config.named_in_texts import check_named_in_texts
-from hpc_train.config.own_modules import check_imports, check_nothing_trains, elsewhere
+from hpc_train.config.own_modules import check_imports, check_nothing_trains
 from hpc_train.config.python_texts import check_python_texts
 from hpc_train.config.words import did_you_mean
 from hpc_train.config.wrong_kind import check_derives

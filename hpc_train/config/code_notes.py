@@ -18,6 +18,7 @@ from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.epoch_stepped import epoch_stepped
 from hpc_train.config.epoch_warmups import epoch_warmup
 from hpc_train.config.fixed_ranks import fixed_ranks
+from hpc_train.config.gone_uses import gone_notes
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
 from hpc_train.config.inner_launchers import inner_launcher_notes
@@ -50,11 +51,12 @@ from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import (
     data_of_ranks,
+    module_apart,
     ranks_apart,
     ranks_of,
     unshared_session,
 )
-from hpc_train.config.script_trainers import trainers_for_gpus
+from hpc_train.config.script_trainers import old_in_each, trainers_for_gpus
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.single_process import alone_elsewhere
@@ -77,6 +79,7 @@ from hpc_train.config.unsynced_logs import unsynced_notes
 from hpc_train.config.validate import other_environment, search_path_of
 from hpc_train.config.validation_notes import validation_notes
 
+_MOST_TRAINERS = 4
 # Of callbacks: by its name, or a class of the user's own.
 _MAY_BE_CHECKPOINT = re.compile(r"Checkpoint|(?:class_path|_target_)': '(?!pytorch_l|lightning\.)")
 
@@ -89,6 +92,7 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
         notes += notes_on_arguments(loaded.config, workdir)
         notes += notes_on_absent_reads(loaded.config, workdir)
         notes += _on_losses(loaded.config, workdir)
+        notes += [*_on_old(loaded.config, workdir), *_on_gone(loaded.config, workdir)]
         return [*notes, *_on_ranks(loaded.config, workdir), *_on_heads(loaded, workdir)]
     return [*_notes(loaded, workdir), *_on_heads(loaded, workdir)]
 
@@ -121,6 +125,24 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
         yield f"{path}:{line} {said}; {hint}"
 
 
+def _on_old(config: Config, workdir: Path) -> Iterator[str]:
+    """Of Trainers that are made under a condition, each with what Lightning 2 has dropped."""
+    is_elsewhere = other_environment(config.env) or bool(config.container.image)
+    tree = script_tree(workdir / (config.script.path or ""))
+    if tree is None or is_elsewhere or config.script.launcher == "none":
+        return
+    for line, word, fix in old_in_each(tree)[:_MOST_TRAINERS]:
+        yield f"{config.script.path}:{line} has {word}, which Lightning 2 refuses: {fix}"
+
+
+def _on_gone(config: Config, workdir: Path) -> Iterator[str]:
+    """Of names that Python has no more, in functions of the script and of what it imports."""
+    file = (workdir / (config.script.path or "")).resolve()
+    if other_environment(config.env) or config.container.image or not script_tree(file):
+        return
+    yield from gone_notes(file, [str(file.parent), *sys.path], workdir)
+
+
 def _on_sizes(tree: ast.Module, file: Path, path: str) -> Iterator[str]:
     """Of lines of the script, and of what it imports, that end without a terminal."""
     folder = file.resolve().parent
@@ -144,10 +166,12 @@ def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
         line, said, hint = lacking
         yield f"{config.script.path}:{line} {said}; {hint}"
         return
-    alike = data_of_ranks(tree, config, workdir, sys.path) if tree and apart is None else None
-    if alike is not None:
-        line, said, hint = alike
-        yield f"{config.script.path}:{line} {said}; {hint}"
+    for look in (module_apart, data_of_ranks):
+        if tree is None or apart is not None:
+            return
+        if (told := look(tree, config, workdir, sys.path)) is not None:
+            line, said, hint = told
+            yield f"{config.script.path}:{line} {said}; {hint}"
 
 
 def _alone_elsewhere(tree: ast.Module, config: Config, workdir: Path) -> Apart | None:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hpc_train.config.class_kind import method_of, place_of
+from hpc_train.config.lacking_packages import fix_of_import
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.modules import find_module
-from hpc_train.config.own_modules import fix_of_import, is_own
+from hpc_train.config.python_folders import is_own
 from hpc_train.config.specs import classes_of, read_object
 from hpc_train.config.validate import other_environment, search_path_of
 

@@ -76,6 +76,8 @@ def find_module(dotted: str, search_path: Sequence[str]) -> tuple[FoundModule | 
     """
     found: FoundModule | None = None
     words = dotted.split(".")
+    if words[0] == "__main__":  # the program itself, which importlib asks for and does not find
+        return FoundModule("__main__", None, ()), ".".join(words[1:])
     path: Sequence[str] = search_path
     for count, word in enumerate(words, start=1):
         # By its last word alone: of a folder without __init__.py in another one PathFinder would

@@ -20,7 +20,7 @@ from hpc_train.config.modules import (
     find_module,
     full_name,
 )
-from hpc_train.config.own_modules import is_own
+from hpc_train.config.python_folders import is_own
 from hpc_train.config.words import near_words
 
 # Where Lightning's own text has the hooks, by the name of what a class derives from.

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 
-from hpc_train.config.distributions import install, is_well_known
+from hpc_train.config.gone_names import gone_module, gone_name
+from hpc_train.config.gone_uses import gone_uses
+from hpc_train.config.lacking_packages import how_to_have
 from hpc_train.config.modules import (
     FoundModule,
     Names,
@@ -21,9 +25,9 @@ from hpc_train.config.modules import (
     submodules,
 )
 from hpc_train.config.moved_names import TORCH_SIX, instead_of_six, moved_import
-from hpc_train.config.other_lightning import import_there
 from hpc_train.config.other_systems import tried_in_vain
 from hpc_train.config.package_scripts import how_to_import
+from hpc_train.config.python_folders import changed_path, is_own, is_own_module, modules_run
 from hpc_train.config.script_trainers import fit_on_import
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
@@ -54,14 +58,6 @@ NEEDED = (
     *("tokenize", "traceback", "types", "typing", "unicodedata", "unittest", "urllib", "uuid"),
     *("warnings", "weakref", "zipfile", "zlib"),
 )
-# What projects call their own files; PyPI has packages of other people by most of these names.
-_OF_PROJECTS = (
-    *("util", "utils", "helper", "helpers", "common", "lib", "src", "core", "tools", "misc"),
-    *("config", "configs", "settings", "args", "options", "constants", "train", "trainer"),
-    *("data", "dataset", "dataloader", "dataloaders", "data_utils", "datamodule", "transforms"),
-    *("model", "models", "module", "modules", "net", "nets", "network", "networks", "layers"),
-    *("loss", "losses", "metric", "optim", "callbacks", "engine", "my_utils", "preprocessing"),
-)
 
 
 def check_imports(
@@ -69,20 +65,23 @@ def check_imports(
     search_path: Sequence[str],
     seen: set[Path],
     under_way: Mapping[Path, int] | None = None,
+    *,
+    folders: Sequence[str] = (),
 ) -> None:
     """Refuse a module of the user's that cannot be imported for what it imports at its top level.
 
     Args:
-        module: Where to begin; a module outside the user's folder is not looked at.
+        module: Where to begin; a module outside the user's folders is not looked at.
         search_path: As `sys.path`, with the user's folder first.
         seen: Files that were looked at; grows.
         under_way: Files whose import has begun, and the line that each has come to.
+        folders: More folders of the user's.
 
     Raises:
         ConfigError: with `FILE:LINE`: a package that is not installed, a module or a name that is
             not there, a syntax error, two modules that need each other's names.
     """
-    if not is_own(module.file, search_path[0]) or len(seen) >= _MOST_MODULES:
+    if not is_own(module.file, search_path[0], *folders) or len(seen) >= _MOST_MODULES:
         return
     assert module.file is not None
     seen.add(module.file)
@@ -90,44 +89,57 @@ def check_imports(
         dotted = absolute_name(needed.module, module)
         if needed.module.startswith(".") and not dotted.strip("."):
             raise _no_package(module, needed)
-        if (first := dotted.partition(".")[0]) in sys.stdlib_module_names:
+        if not (first := dotted.partition(".")[0]):
+            continue
+        if first in sys.stdlib_module_names:
             check_hidden(Path(search_path[0]), [first])
-        if not first or first in sys.stdlib_module_names:
+            _check_gone(module, needed)
             continue
-        where = f"{module.file}:{needed.line}"
-        found = _own_module(module, needed, dotted, search_path)
-        if found is None or found.file is None:
+        found = _own_module(module, needed, dotted, search_path, folders, seen)
+        if found is None:
             continue
-        begun = dict(under_way or {})
+        where, begun = f"{module.file}:{needed.line}", dict(under_way or {})
         _check_circle(where, needed, found, begun)
         if module.name != "__main__":  # which is imported anew by whoever names its file
             begun[module.file] = needed.line
-        if found.file not in seen:
-            check_imports(found, search_path, seen, begun)
+        for run in modules_run(needed, dotted, search_path):
+            is_above = module.name.startswith(f"{run.name}.")  # and has begun before it
+            if run.file not in seen and not is_above:
+                check_imports(run, search_path, seen, begun, folders=folders)
         _check_names(where, needed, found)
     _check_bases(module, read_names(module.file), search_path)
+    _check_uses(module, search_path, seen)
 
 
-def check_first_imports(module: FoundModule, search_path: Sequence[str], line: int) -> None:
+def check_first_imports(
+    module: FoundModule, search_path: Sequence[str], line: int, *, folders: Sequence[str] = ()
+) -> None:
     """Refuse packages that are not installed, and are imported before modules are found elsewhere.
 
     Args:
         module: Of the user's.
         search_path: As `sys.path`, with the user's folder first.
         line: Which may change that.
+        folders: More folders of the user's.
 
     Raises:
         ConfigError: with `FILE:LINE`.
     """
     assert module.file is not None
+    seen: set[Path] = set()
     for needed in sorted(read_names(module.file).needs, key=lambda it: it.line):
         dotted = absolute_name(needed.module, module)
         if needed.line >= line or needed.module.startswith("."):
             return
         if dotted.partition(".")[0] in sys.stdlib_module_names:
             continue
-        if _own_module(module, needed, dotted, search_path) is not None:
-            return  # which may change it as well
+        if _own_module(module, needed, dotted, search_path, folders, seen) is None:
+            continue
+        for run in modules_run(needed, dotted, search_path):
+            if run.file not in seen:
+                check_imports(run, search_path, seen, folders=folders)
+        if any(map(changed_path, seen)):
+            return
 
 
 def check_nothing_trains(files: Iterable[Path], folder: str) -> None:
@@ -150,24 +162,37 @@ def check_nothing_trains(files: Iterable[Path], folder: str) -> None:
 
 
 def _own_module(
-    importer: FoundModule, needed: NeededImport, dotted: str, search_path: Sequence[str]
+    importer: FoundModule,
+    needed: NeededImport,
+    dotted: str,
+    search_path: Sequence[str],
+    folders: Sequence[str],
+    seen: Iterable[Path],
 ) -> FoundModule | None:
     """The module of the user's that an import means; None where it is an installed one."""
     where = f"{importer.file}:{needed.line}"
     found, rest = find_module(dotted, search_path)
     package = dotted.partition(".")[0]
     if found is None:
+        if _may_be_elsewhere(importer, needed, seen):
+            return None
+        gone, fix = gone_module(package)
+        if gone:
+            raise ConfigError(f"{where}: imports '{package}', which is gone since {gone}", fix)
         what = f"{where}: imports '{package}', which is not installed"
-        raise ConfigError(what, _of_the_project(needed, importer, search_path))
-    if not is_own(found.file, search_path[0]):
+        raise ConfigError(what, how_to_have(needed, importer, search_path))
+    is_beside = is_own_module(found, search_path[0])
+    if not is_beside and (package in _READABLE or not is_own_module(found, *folders)):
         if rest and dotted == TORCH_SIX:
             said = f"{where}: imports '{TORCH_SIX}', which torch has no more since 2.0"
             raise ConfigError(said, instead_of_six(needed.names))
         if package in _READABLE:
             _check_installed(where, needed, dotted, search_path)
         return None
+    if found.file is None and (rest or package in _READABLE):
+        return None
     if rest or package in _READABLE:
-        if find_module(package, search_path[1:])[0] is not None:
+        if is_beside and find_module(package, search_path[1:])[0] is not None:
             message = f"{where}: imports '{dotted}', and {found.file} hides that package"
             raise ConfigError(message, f"rename {found.file}")
         hint = did_you_mean(rest, submodules(found.search), prefix=f"{found.name}.")
@@ -176,61 +201,29 @@ def _own_module(
     return found
 
 
-def _how_to_get(package: str, search_path: Sequence[str]) -> str:
-    how = f"{install(package)}, or name the environment that has it: env.conda, env.venv"
-    own = elsewhere(package, Path(search_path[0]))
-    if own or is_well_known(package):
-        return own or how
-    there = submodules(search_path)
-    # Nobody means cgitb by git.
-    meant = [
-        name
-        for name in there
-        if name not in sys.stdlib_module_names or abs(len(name) - len(package)) < 2
-    ]
-    near = did_you_mean(package, meant, cutoff=0.75)
-    return did_you_mean(package, meant, cutoff=0.85) or (f"{near} Else {how}" if near else how)
+def _may_be_elsewhere(importer: FoundModule, needed: NeededImport, seen: Iterable[Path]) -> bool:
+    """Whether a line that runs before this import may change where modules are found."""
+    lines = {file: changed_path(file) for file in seen}
+    own = lines.pop(importer.file, 0) if importer.file else 0
+    return 0 < own < needed.line or any(lines.values())
 
 
-def _of_the_project(needed: NeededImport, importer: FoundModule, search_path: Sequence[str]) -> str:
-    """How to write an import of what lies in the project; else how to get it."""
-    package = needed.module.partition(".")[0]
-    folder = Path(search_path[0])
-    beside = importer.file.parent if importer.file else folder
-    roots = [it for it in beside.parents if it != folder and it.is_relative_to(folder)]
-    below = [beside, *roots, *sorted(path for path in folder.glob("[!._]*") if path.is_dir())]
-    for place in below:
-        parts = place.relative_to(folder).parts if place.is_relative_to(folder) else ()
-        is_there = bool(parts) and package in submodules([str(place)])
-        is_there = is_there and (parts != ("src",) or _is_package_src(place))
-        if is_there and all(part.isidentifier() for part in parts):
-            within = ".".join(parts)
-            written = f"from {within} import {package}"
-            if needed.names:
-                written = f"from {within}.{needed.module} import {', '.join(needed.names)}"
-            since = f"write {written}, since it is in the folder {'/'.join(parts)}"
-            root = f"; or env.variables.PYTHONPATH={'/'.join(parts)}" if place in roots else ""
-            return since + root
-    if package in _OF_PROJECTS:  # what is installed under such a name is somebody else's
-        own = elsewhere(package, folder)
-        return own or f"{package}.py of the project is missing: copy it to {folder}, or correct it"
-    other = import_there(needed.module, needed.names, importer.file, search_path)
-    return other or _how_to_get(package, search_path)
+def _check_uses(module: FoundModule, search_path: Sequence[str], seen: Iterable[Path]) -> None:
+    """Refuse a use of such a name that the import comes to."""
+    for use in gone_uses(module, search_path, seen):
+        if use.is_sure:
+            raise ConfigError(f"{module.file}:{use.line}: {use.said}", use.fix)
 
 
-def fix_of_import(
-    module: str, names: tuple[str, ...], importer: Path, search_path: Sequence[str]
-) -> str:
-    """How to write or get what a file of the user's imports, and what is not there.
-
-    Args:
-        module: Dotted; its first name is not found.
-        names: From it.
-        importer: The file.
-        search_path: As `sys.path`, with the user's folder first.
-    """
-    found = FoundModule(importer.stem, importer, ())
-    return _of_the_project(NeededImport(module, names, 0), found, search_path)
+def _check_gone(importer: FoundModule, needed: NeededImport) -> None:
+    """Refuse a name that a module of Python's own has no more."""
+    for name in needed.names:
+        gone, fix = gone_name(needed.module, name)
+        if gone:
+            said = f"imports '{name}' from {needed.module}, which is gone since {gone}"
+            today = re.fullmatch(r"write ([\w.]+)\.(\w+)", fix)
+            fix = f"write from {today[1]} import {today[2]}" if today else fix
+            raise ConfigError(f"{importer.file}:{needed.line}: {said}", fix)
 
 
 def check_hidden(folder: Path, used: Container[str] = ()) -> None:
@@ -255,30 +248,15 @@ def hiding(folder: Path) -> list[Path]:
     return sorted(it for it in found if it.stem in sys.stdlib_module_names)
 
 
-def elsewhere(package: str, folder: Path) -> str:
-    """How to find a package that lies in src of the project, in a folder above, or a notebook."""
-    if (folder / f"{package}.ipynb").is_file() and not is_well_known(package):
-        makes = f"jupyter nbconvert --to script {package}.ipynb makes {package}.py of all of it"
-        return f"{package}.ipynb is a notebook, which no rank imports: put it into a .py ({makes})"
-    for place in (it for above in (folder, *folder.parents[:3]) for it in (above, above / "src")):
-        if package in submodules([str(place)]) and not _is_package_src(place):
-            written = place.name if place == Path.cwd() / "src" else place
-            made = any((place.parent / it).exists() for it in ("pyproject.toml", "setup.py"))
-            install = f", or pip install -e {place.parent}" if place.name == "src" and made else ""
-            return f"it is in {place}: write env.variables.PYTHONPATH={written}{install}"
-    return ""
-
-
-def _is_package_src(place: Path) -> bool:
-    return place.name == "src" and (place / "__init__.py").exists()
-
-
 def _check_names(where: str, needed: NeededImport, found: FoundModule) -> None:
-    assert found.file is not None
+    if found.file is None:
+        return
     names: Names = read_names(found.file)
     there = {*names.bound, *submodules(found.search)}
     for name in needed.names:
-        if name != "*" and not names.open_ended and name not in there:
+        if name == "*" or names.open_ended or name in there:
+            continue
+        if PathFinder.find_spec(name, list(found.search)) is None:  # an extension, a bare folder
             raise ConfigError(
                 f"{where}: imports '{name}' from {found.name}, which has no such name",
                 did_you_mean(name, there) or "correct that line",
@@ -289,7 +267,8 @@ def _check_circle(
     where: str, needed: NeededImport, found: FoundModule, under_way: Mapping[Path, int]
 ) -> None:
     """Refuse a name of a module whose import is under way and has not come to that name."""
-    assert found.file is not None
+    if found.file is None:
+        return
     line = under_way.get(found.file, 0)
     definitions = read_names(found.file).definitions
     for name in needed.names:
@@ -375,8 +354,3 @@ def _check_bases(module: FoundModule, names: Names, search_path: Sequence[str]) 
 
 def _is_bound(name: str, names: Names) -> bool:
     return name in names.bound or hasattr(builtins, name) or name.startswith("__")
-
-
-def is_own(file: Path | None, folder: str) -> bool:
-    """Whether it is the user's code, and no package installed into a venv of that folder."""
-    return file is not None and file.is_relative_to(folder) and "site-packages" not in file.parts

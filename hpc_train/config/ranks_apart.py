@@ -17,6 +17,13 @@ from hpc_train.config.script_starts import own_modules
 from hpc_train.config.script_trainers import made_fabrics
 from hpc_train.config.script_tree import name_given_to, words_in
 from hpc_train.config.session_calls import opened_session
+from hpc_train.config.trained_modules import (
+    WRAP,
+    made_by_calls,
+    setups_behind,
+    trained_modules,
+    wraps_behind,
+)
 
 # Packages that average nothing unless the script asks them to by one of the names below.
 _HARMLESS = (
@@ -27,14 +34,14 @@ _HARMLESS = (
     *("safetensors", "tiktoken", "sentencepiece", "skimage", "seaborn", "albumentations"),
 )
 # What wraps a model or shards it, and trainers that do so.
-_WRAPS = re.compile(
+WRAPS = re.compile(
     r"\w*DistributedDataParallel\w*|DDP|FSDP|FullyShardedDataParallel|fully_shard|replicate|rpc"
     r"|parallelize_module|distribute_(?:module|tensor)|DTensor|tensor_parallel|\w*Pipeline\w*"
     r"|ZeroRedundancyOptimizer|DistributedOptimizer|\w*ModelAverager|\w*Trainer|Accelerator"
     r"|\w*_fsdp\w*|\w*_ddp\w*"
 )
 _SETS_UP = ("setup", "setup_module")  # of a Fabric
-_EXCHANGES = re.compile(
+EXCHANGES = re.compile(
     r"i?(?:send|recv)(?:_object_list)?|batch_isend_irecv|(?:all_)?(?:reduce|gather)\w*"
     r"|reduce_scatter\w*|broadcast\w*|all_to_all\w*|scatter\w*|_allgather_base|\w*coalesced\w*"
 )
@@ -82,12 +89,12 @@ def trained_apart(
     own = list(own_modules(tree, file, search_path))
     words = {word for text in (tree, *own) for word in words_in(text)}
     made_here = {it.name for it in ast.walk(tree) if isinstance(it, ast.ClassDef)}
-    wraps = {it for it in words - made_here if _WRAPS.fullmatch(it)}
+    wraps = {it for it in words - made_here if WRAPS.fullmatch(it)}
     wraps |= words & {*_SETS_UP} if fabric else words & {"Fabric"}
     if wraps or not all(is_known(it, search_path[0]) for it in (tree, *own)):
         return None
-    exchanges = any(map(_EXCHANGES.fullmatch, words))
-    if exchanges and any(_may_average(it) for it in (tree, *own)):
+    exchanges = any(map(EXCHANGES.fullmatch, words))
+    if exchanges and any(may_average(it) for it in (tree, *own)):
         return None
     alone = "each trains a model of its own, as no gradients are averaged"
     is_sure = not exchanges and not any(map(TELLS_APART.match, words - {_GROUP}))
@@ -101,10 +108,10 @@ def trained_apart(
 
 
 def wrap_behind(tree: ast.Module) -> str:
-    """The line that wraps the script's model, and where it stands."""
-    model, _, where = _optimizer_made(tree)
-    write = f"{model} = torch.nn.parallel.DistributedDataParallel({model})"
-    return f"{write}{where or ' before its loop'}"
+    """The lines that wrap the script's modules, and where they stand."""
+    if trained := trained_modules(tree):
+        return wraps_behind(trained)
+    return f"model = {WRAP}(model) before its loop"
 
 
 def _to_write(tree: ast.Module, fabric: ast.Call | None) -> str:
@@ -112,49 +119,16 @@ def _to_write(tree: ast.Module, fabric: ast.Call | None) -> str:
     alone = "or start it with --nodes 1 --gpus 1"
     if fabric is None:
         return f"write {wrap_behind(tree)}, {alone}"
-    model, optimizer, where = _optimizer_made(tree)
     name = name_given_to(fabric, tree) or "fabric"
-    write = f"{model}, {optimizer} = {name}.setup({model}, {optimizer}){where}"
-    for it in (it for it in _made(tree) if _is_call_of(it.value, "DataLoader")):
-        loader = _target(it)
-        write += f", and {loader} = {name}.setup_dataloaders({loader}) behind line {it.end_lineno}"
-        break
+    trained = trained_modules(tree)
+    write = f"model, optimizer = {name}.setup(model, optimizer)"
+    write = setups_behind(trained, name) if trained else write
+    for assigned, call in made_by_calls(tree):
+        if _is_call_of(call, "DataLoader"):
+            loader, line = ast.unparse(assigned.targets[0]), assigned.end_lineno
+            write += f", and {loader} = {name}.setup_dataloaders({loader}) behind line {line}"
+            break
     return f"write {write}, {alone}"
-
-
-def _optimizer_made(tree: ast.Module) -> tuple[str, str, str]:
-    """The names of the model and of its optimizer, and behind which line both are there."""
-    for it in _made(tree):
-        if of := next(filter(None, map(_parameters_of, _given(it))), ""):
-            return of, _target(it), f" behind line {it.end_lineno}"
-    return "model", "optimizer", ""
-
-
-def _made(tree: ast.Module) -> list[ast.Assign]:
-    """What is made by calls and has a name, by line."""
-    made = [it for it in ast.walk(tree) if isinstance(it, ast.Assign)]
-    return sorted((it for it in made if isinstance(it.value, ast.Call)), key=lambda it: it.lineno)
-
-
-def _target(assigned: ast.Assign) -> str:
-    return ast.unparse(assigned.targets[0])
-
-
-def _given(assigned: ast.Assign) -> list[ast.expr]:
-    return assigned.value.args if isinstance(assigned.value, ast.Call) else []
-
-
-def _parameters_of(given: ast.expr) -> str:
-    """`model` of `model.parameters()`; empty for another expression."""
-    if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute):
-        owner = given.func.value  # the model may be `self`, which is wrapped where it is made
-        is_name = isinstance(owner, ast.Name) and owner.id != "self"
-        return ast.unparse(given.func.value) if is_name and _is_parameters(given) else ""
-    return ""
-
-
-def _is_parameters(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "parameters"
 
 
 def _is_call_of(node: ast.AST, name: str) -> bool:
@@ -174,7 +148,7 @@ def is_known(text: ast.Module, folder: str) -> bool:
     return True
 
 
-def _may_average(tree: ast.Module) -> bool:
+def may_average(tree: ast.Module) -> bool:
     """Whether what it exchanges may be gradients or weights."""
     for node in ast.walk(tree):
         reaches = isinstance(node, ast.Attribute) and node.attr in _REACHES

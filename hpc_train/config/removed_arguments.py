@@ -34,6 +34,8 @@ REMOVED_ARGUMENTS: Mapping[str, str] = {
     "auto_lr_find": "find the rate once, with lightning.pytorch.tuner.Tuner, and write it into"
     " model.init_args",
     "auto_scale_batch_size": "write global_batch_size, and micro_batch_size for what fits a GPU",
+    "early_stop_callback": "write trainer.callbacks: [{class_path:"
+    " pytorch_lightning.callbacks.EarlyStopping, init_args: {monitor: val_loss}}]",
     "ipus": "hpc-train trains on GPUs and CPUs",
     "tpu_cores": "hpc-train trains on GPUs and CPUs",
     "log_gpu_memory": "the run's monitor records it; in a logger: the callback DeviceStatsMonitor",

@@ -17,6 +17,7 @@ from hpc_train.config.modules import FoundModule
 from hpc_train.config.near_files import near_scripts
 from hpc_train.config.origins import DEFAULT, Origins
 from hpc_train.config.own_modules import check_first_imports, check_imports
+from hpc_train.config.python_folders import changed_path, folders_of_variable
 from hpc_train.config.read import Source
 from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import (
@@ -31,7 +32,6 @@ from hpc_train.config.syntax_words import how_to_correct
 if TYPE_CHECKING:
     from hpc_train.config.ranks_apart import Apart
 
-_CHANGES_PATH = re.compile(rb"sys\.path|pythonpath|site\.add|chdir", re.IGNORECASE)
 _SUBMITTING = ("submit", "submit_sweep", "submit_bench", "run_here")
 
 
@@ -124,16 +124,18 @@ def check_script(
             key, f": {written}{line} is no Python: {what}", how_to_correct(error, source)
         ) from error
     if search_path:
-        _check_imports((workdir / written).resolve(), source, search_path)
+        _check_imports(config, workdir, search_path)
 
 
-def _check_imports(file: Path, source: bytes, search_path: Sequence[str]) -> None:
+def _check_imports(config: Config, workdir: Path, search_path: Sequence[str]) -> None:
     """Of all that it imports, or where it changes that path itself, of what stands before."""
+    file = (workdir / (config.script.path or "")).resolve()
     module, path = FoundModule("__main__", file, ()), [str(file.parent), *search_path]
-    if changed := _CHANGES_PATH.search(source):
-        check_first_imports(module, path, source.count(b"\n", 0, changed.start()) + 1)
+    own = [str(workdir.resolve()), *folders_of_variable(config.env, workdir)]
+    if line := changed_path(file):
+        check_first_imports(module, path, line, folders=own)
     else:
-        check_imports(module, path, set())
+        check_imports(module, path, set(), folders=own)
 
 
 def _check_filled(arguments: Sequence[Any], origins: Origins) -> None:
@@ -297,6 +299,17 @@ def data_of_ranks(
 
     file, path, ranks = _run_by(config, workdir, search_path)
     return data_for_all(tree, file, path, ranks=ranks)
+
+
+def module_apart(
+    tree: ast.Module, config: Config, workdir: Path, search_path: Sequence[str]
+) -> tuple[int, str, str] | None:
+    """What is to be said of a module that no rank shares, beside one that all do."""
+    from hpc_train.config.modules import read_names
+    from hpc_train.config.unwrapped_modules import unwrapped_modules
+
+    file, path, ranks = _run_by(config, workdir, search_path)
+    return unwrapped_modules(tree, read_names(file), file, path, ranks=ranks)
 
 
 def unshared_session(

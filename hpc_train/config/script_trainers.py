@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from hpc_train.config.harmless_code import working_statements
 from hpc_train.config.lightning_home import of_project
+from hpc_train.config.old_callbacks import OLD_CALLBACKS, is_switch, of_callbacks, of_switch
 from hpc_train.config.removed_arguments import (
     OLD_STRATEGIES,
     REMOVED_ARGUMENTS,
@@ -30,6 +31,10 @@ _IN_A_SCRIPT = {
 _OF_OTHERS = ("horovod", "bagua", "colossalai", "hivemind", "collaborative", "tpu_spawn")
 
 _HOMES = ("pytorch_lightning", "lightning", "lightning.pytorch")
+_WITH_TRAINER = (  # modules that have its Trainer
+    *_HOMES,
+    *(f"{it}.{part}" for it in _HOMES for part in ("trainer", "trainer.trainer")),
+)
 _FABRICS = (  # that have its Fabric
     *("lightning", "lightning.fabric", "lightning.fabric.fabric"),
     *("lightning_fabric", "lightning_fabric.fabric"),
@@ -78,9 +83,15 @@ def word_of_old(tree: ast.Module, run: Sequence[ast.AST]) -> tuple[int, str, str
         fixes = dict.fromkeys(_PARSED[name] for _, name in parsed)
         said = ", and ".join([first, *words[1:]])
         return parsed[0][0], said, f"write {', and '.join(fixes)}, or use LightningCLI"
-    calls = list(made_trainers(tree))
-    found = [_old_arguments(call) for call in calls]
-    return found[0] if found and all(found) and set(calls) <= set(run) else None
+    found = old_in_each(tree)
+    return found[0] if found and set(made_trainers(tree)) <= set(run) else None
+
+
+def old_in_each(tree: ast.Module) -> list[tuple[int, str, str]]:
+    """The same of each Trainer of a script, by line; empty where one has no such argument."""
+    found = [_old_arguments(it) for it in sorted(made_trainers(tree), key=lambda it: it.lineno)]
+    told = [it for it in found if it]
+    return told if len(told) == len(found) else []
 
 
 def _parsed(run: Sequence[ast.AST], trainers: Set[str]) -> Iterator[tuple[int, str]]:
@@ -94,11 +105,16 @@ def _parsed(run: Sequence[ast.AST], trainers: Set[str]) -> Iterator[tuple[int, s
 
 def _old_arguments(call: ast.Call) -> tuple[int, str, str] | None:
     """All of one Trainer's, so that a script is mended once."""
-    found = [it for word in call.keywords if (it := _old_argument(word))]
+    given = next((it.value for it in call.keywords if it.arg == "callbacks"), None)
+    held = [it for it in call.keywords if it.arg in OLD_CALLBACKS and not is_switch(it)]
+    found = [it for word in call.keywords if word not in held and (it := _old_argument(word))]
+    if held:
+        named = [f"{it.arg}=..." for it in held]
+        found.append((", ".join(named), of_callbacks(held, given)))
     if not found:
         return None
     words = ", ".join(word for word, _ in found)
-    fixes = "; ".join(f"{word.partition('=')[0]}: {fix}" for word, fix in found)
+    fixes = "; ".join(f"{word.replace('=...', '').partition('=')[0]}: {fix}" for word, fix in found)
     return call.lineno, f"Trainer({words})", fixes if len(found) > 1 else found[0][1]
 
 
@@ -111,6 +127,8 @@ def _old_argument(word: ast.keyword) -> tuple[str, str] | None:
         return (f'strategy="{value}"', f'write strategy="{today}": {why}') if today else None
     if name == "accelerator" and isinstance(value, str) and value.lower() not in ACCELERATORS:
         return f'accelerator="{value}"', of_accelerator(value)
+    if name in OLD_CALLBACKS:
+        return f"{name}=...", of_switch(word) if is_switch(word) else of_callbacks([word], None)
     if name == "progress_bar_refresh_rate":
         return f"{name}=...", _of_progress_bar(word)
     if name in RENAMED_ARGUMENTS:
@@ -187,10 +205,33 @@ def imported(tree: ast.Module) -> tuple[set[str], Mapping[str, str]]:
     names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            modules |= {it.asname or it.name for it in node.names if it.name in _HOMES}
+            modules |= {it.asname or it.name for it in node.names if it.name in _WITH_TRAINER}
+            plain = [it.name for it in node.names if not it.asname]  # binds its packages as well
+            modules |= {home for home in _HOMES for it in plain if it.startswith(f"{home}.")}
         elif isinstance(node, ast.ImportFrom) and node.module in _HOMES:
             names |= {it.asname or it.name: it.name for it in node.names}
-    return modules | {name for name, what in names.items() if what == "pytorch"}, names
+            names |= {"Trainer": "Trainer"} if _takes_all(node, tree) else {}
+        elif isinstance(node, ast.ImportFrom) and node.module in _WITH_TRAINER:
+            found = [it for it in node.names if it.name in ("Trainer", "trainer")]
+            names |= {it.asname or it.name: it.name for it in found}
+    modules |= {name for name, what in names.items() if what in ("pytorch", "trainer")}
+    return modules, names | dict.fromkeys(_other_names(tree, modules, names), "Trainer")
+
+
+def _takes_all(node: ast.ImportFrom, tree: ast.Module) -> bool:
+    """Whether it imports all names, and the script has no Trainer of its own."""
+    own = {it.name for it in ast.walk(tree) if isinstance(it, ast.ClassDef | ast.alias)}
+    return node.names[0].name == "*" and "Trainer" not in own
+
+
+def _other_names(tree: ast.Module, modules: Set[str], names: Mapping[str, str]) -> Iterator[str]:
+    """Those that the module's top level gives to the class itself: `T = pl.Trainer`."""
+    classes = {f"{it}.Trainer" for it in modules} | {
+        name for name, what in names.items() if what == "Trainer"
+    }
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.value) in classes:
+            yield from (it.id for it in node.targets if isinstance(it, ast.Name))
 
 
 def trainers_for_gpus(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -28,8 +29,13 @@ def _parsed(source: bytes) -> ast.Module:
 
 def words_in(tree: ast.Module) -> set[str]:
     """All names of a text, with those that are imported, and its short texts."""
+    return words_of(ast.walk(tree))
+
+
+def words_of(nodes: Iterable[ast.AST]) -> set[str]:
+    """The same of some of its nodes."""
     words: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name):
             words.add(node.id)
         elif isinstance(node, ast.Attribute):

@@ -15,6 +15,7 @@ from pathlib import Path
 from hpc_train.config.script_starts import own_modules
 from hpc_train.config.script_trainers import made_fabrics
 from hpc_train.config.script_tree import name_given_to, words_in
+from hpc_train.config.words_of_layers import words_of_layers
 
 _WRAPS = re.compile(r"\w*DistributedDataParallel|DDP|FSDP|FullyShardedDataParallel|fully_shard")
 # By which a script may share its samples, or has somebody do so.
@@ -22,6 +23,7 @@ _SHARES = re.compile(
     r"(?i).*(?:sampler|shard|replica|world|split|partition|chunk|stride|islice|iterable|webdataset)"
     r"|\w*Trainer|Accelerator|prepare|setup_dataloaders|_setup_dataloader|DistributedLoader"
 )
+_MOST_SHOWN = 60  # of what makes the data
 _SAMPLER = re.compile(r"\w*Sampler\Z")
 _SHARD_WRAPS = ("fully_shard", "FullyShardedDataParallel")
 # Where a rank is only a device, or is asked for to print or to save.
@@ -46,6 +48,7 @@ def data_for_all(
     if not texts or not loaders:
         return None
     words = {word for text in texts for word in words_in(text)} - _unused_samplers(texts)
+    words -= words_of_layers(texts)
     averages = "setup" in words if fabric else any(map(_WRAPS.fullmatch, words))
     makes = fabric is not None or "init_process_group" in words
     shares = any(_SHARES.match(it) for it in words if it not in _SHARD_WRAPS)
@@ -57,7 +60,7 @@ def data_for_all(
         name, owner = (name_given_to(it, tree) for it in (loader, fabric))
         name, owner = name or "loader", owner or "fabric"
         return loader.lineno, said, f"write {name} = {owner}.setup_dataloaders({name}) behind it"
-    return loader.lineno, said, _with_sampler(loader)
+    return loader.lineno, said, _with_sampler(loader, words)
 
 
 def _unused_samplers(texts: Sequence[ast.Module]) -> set[str]:
@@ -70,18 +73,23 @@ def _unused_samplers(texts: Sequence[ast.Module]) -> set[str]:
     return {name for names in bound for name in names if not names & used and _SAMPLER.match(name)}
 
 
-def _with_sampler(loader: ast.Call) -> str:
-    """The line that makes it, with a sampler in place of shuffle."""
+def _with_sampler(loader: ast.Call, words: set[str]) -> str:
+    """The line that makes it, with a sampler in place of shuffle, by a name that is none yet."""
     data = ast.unparse(loader.args[0]) if loader.args else "data"
     others = [*map(ast.unparse, loader.args[1:2])]
     others += [ast.unparse(it) for it in loader.keywords if it.arg not in ("shuffle", "dataset")]
     data = next((ast.unparse(it.value) for it in loader.keywords if it.arg == "dataset"), data)
+    named, made = data, ""
+    if "(" in data:  # made in its place: the sampler and the loader have the same
+        named = next((it for it in ("data", "dataset", "samples") if it not in words), "all_data")
+        made = f"{named} = {data if len(data) <= _MOST_SHOWN else data.partition('(')[0] + '(...)'}"
     shuffles = [it.value for it in loader.keywords if it.arg == "shuffle"]
     is_shuffled = bool(shuffles) and ast.unparse(shuffles[0]) == "True"
-    made = f"sampler = DistributedSampler({data}, shuffle={is_shuffled})"
-    written = f"{ast.unparse(loader.func)}({', '.join([data, *others, 'sampler=sampler'])})"
+    sampler = f"sampler = DistributedSampler({named}, shuffle={is_shuffled})"
+    written = f"{ast.unparse(loader.func)}({', '.join([named, *others, 'sampler=sampler'])})"
     later = ", and sampler.set_epoch(epoch) in front of each epoch" if is_shuffled else ""
-    return f"write {made}, from torch.utils.data, and {written}{later}"
+    sampler = f"{made}, {sampler}" if made else sampler
+    return f"write {sampler}, from torch.utils.data, and {written}{later}"
 
 
 def _is_loader(call: ast.Call) -> bool:

@@ -36,6 +36,7 @@ from hpc_train.config.misnamed_methods import renamed
 from hpc_train.config.modules import find_module, submodules
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_modules import check_hidden
+from hpc_train.config.python_folders import folders_of_variable
 from hpc_train.config.refused_callbacks import refused_callback
 from hpc_train.config.schema import Config, EnvConfig
 from hpc_train.config.script_file import check_script
@@ -347,11 +348,7 @@ def other_environment(env: EnvConfig) -> bool:
 
 def _own_folders(env: EnvConfig, workdir: Path) -> list[str]:
     """Where modules are found by the config's own doing: PYTHONPATH, and its venv."""
-    folders = [
-        str(workdir / folder)
-        for folder in env.variables.get("PYTHONPATH", "").split(":")
-        if folder and "$" not in folder
-    ]
+    folders = folders_of_variable(env, workdir)
     if env.venv:
         venv = workdir / Path(env.venv).expanduser()
         folders += [str(site) for site in venv.glob("lib/python3*/site-packages")]

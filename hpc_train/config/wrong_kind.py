@@ -15,7 +15,7 @@ from hpc_train.config.class_kind import (
 )
 from hpc_train.config.lightning_home import package_of_project, packages_in
 from hpc_train.config.modules import find_module
-from hpc_train.config.own_modules import is_own
+from hpc_train.config.python_folders import is_own
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 

@@ -21,6 +21,7 @@ from hpc_train.plan.launcher_options import (
     OptionRule,
 )
 from hpc_train.plan.translate_folders import Folders
+from hpc_train.plan.translate_mpi import STARTERS, without_mpi
 from hpc_train.plan.translate_shell import ONE_A_TASK, TASK_ID, ShellLines, settled_argument
 from hpc_train.plan.translate_slurm import read_slurm_options
 from hpc_train.plan.translate_trainer import read_trainer, trainer_call
@@ -149,8 +150,8 @@ def _why_not(program: str) -> str:
         return f"its lines are not read: hpc-train translate {shlex.quote(program)}"
     if program.startswith("Trainer("):
         return "its bracket is not closed, or the quotes are missing"
-    if program in ("horovodrun", "mpirun", "mpiexec"):
-        return "hpc-train starts the ranks, without MPI: use torch.distributed (strategy ddp)"
+    if program == "horovodrun":
+        return "hpc-train starts the ranks, without Horovod: use torch.distributed"
     return "starts no training that is known: put it into env.setup"
 
 
@@ -182,6 +183,8 @@ class _CommandReader:
         within = runner(program, rest, self.made) or container(program, rest, self.made)
         if within:
             self.command(within)
+        elif program in STARTERS:
+            self.command(without_mpi(program, rest, self.made, self._variable))
         elif reader := self.programs.get(program):
             reader(rest)
         elif _PYTHON.match(program):

@@ -8,8 +8,9 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+from hpc_train.config.lacking_packages import fix_of_import
 from hpc_train.config.moved_names import TORCH_SIX, instead_of_six
-from hpc_train.config.own_modules import fix_of_import, is_own
+from hpc_train.config.python_folders import is_own
 
 
 def absent_package(error: BaseException) -> str:

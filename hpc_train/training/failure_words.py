@@ -32,6 +32,7 @@ from hpc_train.training.empty_data import empty_data
 from hpc_train.training.failing_frame import of_frame
 from hpc_train.training.few_gpus import few_gpus
 from hpc_train.training.given_texts import fix_of_text
+from hpc_train.training.gone_from_python import gone_from_python
 from hpc_train.training.kept_graph import kept_graph
 from hpc_train.training.kept_lists import kept_list
 from hpc_train.training.lengthless_set import lengthless_set
@@ -161,7 +162,8 @@ def fix_of(
     fixes += [lost_gradient(error).fix or uncalled_class(error).fix or wrong_collate(error).fix]
     fixes += [in_place]
     fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
-    fixes += [absent_interface(error), kept_graph(error), absent_package(error)]
+    fixes += [absent_interface(error), kept_graph(error)]
+    fixes += [gone_from_python(error) or absent_package(error)]
     fixes += [class_numbers(error) or of_metric(error) or other_device(error)]
     fixes += [few_gpus(error) or numpy_of_tensor(error)]
     fixes += [asked_of_gpu(error), logged_in_predict(error), several_elements(error).fix]

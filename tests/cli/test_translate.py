@@ -68,7 +68,7 @@ def test_a_word_without_equivalent_is_three(hpc) -> None:
     assert said.code == 3
     assert "hpc-train submit --gpus 2" in said.out
     assert said.err.startswith("no equivalent: auto_lr_find=True: find the rate once")
-    said = hpc("translate", "mpirun -np 4 python train.py")
+    said = hpc("translate", "horovodrun -np 4 python train.py")
     assert (said.code, said.out) == (3, ""), "nothing is left that could be typed"
 
 

@@ -219,7 +219,8 @@ def test_a_trainer_of_which_something_may_be_asked_is_taken(folder: Path, text: 
         ("import torch\nimport no_such_root\nno_such_root.setup(pythonpath=True)\nimport src.x", 2),
         ("import no_such_root, sys\nsys.path.append('..')\nimport src.x", 1),
         ("import sys\nsys.path.append('..')\nimport no_such_root", 0),
-        ("import nets\nimport no_such_root\nimport sys\nsys.path.append('..')", 0),
+        ("import nets\nimport no_such_root\nimport sys\nsys.path.append('..')", 2),
+        ("import elsewhere\nimport no_such_root\nimport sys\nsys.path.append('..')", 0),
         ("# sys.path is set elsewhere\nimport no_such_root", 0),
         (
             (
@@ -233,6 +234,7 @@ def test_a_trainer_of_which_something_may_be_asked_is_taken(folder: Path, text: 
 def test_a_package_that_is_imported_before_the_path_changes_is_refused(
     folder: Path, text: str, line: int
 ) -> None:
+    write(folder, "import sys\nsys.path.append('lib')\n", "elsewhere.py")
     said = said_of(folder, f"{text}\nprint(1)\n")
     told = f"train.py:{line}: imports 'no_such_root', which is not installed"
     assert told in said if line else said == ""

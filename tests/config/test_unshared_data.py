@@ -138,3 +138,54 @@ def test_one_that_is_used_shares_them(tmp_path: Path, line: str, sampler: str) -
     write(tmp_path, f"{SAMPLER}\n", "helper.py")
     shared = DDP.replace("batch_size=16, shuffle=True", f"batch_size=16, sampler={sampler}")
     assert noted(tmp_path, f"{line}\n{shared}") == []
+
+
+NET = """\
+class Net(torch.nn.Module):
+    def __init__(self, stride=2):
+        super().__init__()
+        self.stride = stride
+        self.conv = torch.nn.Conv2d(1, 1, 3, stride=stride)
+    def forward(self, x):
+        return self.conv(x).chunk(2, 1)
+def block(width, stride=1):
+    return torch.nn.Conv2d(width, width, 3, stride=stride)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("data = T", f"{NET}data = T"),
+        ("data = T", "conv = torch.nn.Conv2d(1, 1, 3, stride=2)\ndata = T"),
+        ("data = T", "sizes = '8,8'.split(',')\nwords = 'a b'.split()\ndata = T"),
+        ("data = T", "dict(split='train')\ndata = T"),
+    ],
+)
+def test_words_of_layers_and_of_texts_share_nothing(tmp_path: Path, old: str, new: str) -> None:
+    assert len(noted(tmp_path, DDP.replace(old, new))) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "data = torch.ones(64, 8).chunk(2)[0]",
+        "data = torch.ones(64, 8).split(32)[0]",
+        "data = torch.ones(64, 8)[0 : 64 : stride]",
+        "data = load(split='train[:50%]')",
+        "data = load(stride=2)",
+    ],
+)
+def test_the_same_words_of_data_may_share(tmp_path: Path, line: str) -> None:
+    text = DDP.replace("data = T", f"{line}\ndata = T")
+    assert noted(tmp_path, f"def load(**options): ...\nstride = 1\n{text}") == []
+
+
+def test_data_that_is_made_in_the_loader_gets_a_name(tmp_path: Path) -> None:
+    made = "TensorDataset(torch.ones(64, 8))"
+    text = DDP.replace(f"data = {made}\n", "").replace("DataLoader(data", f"DataLoader({made}")
+    (said,) = noted(tmp_path, text.replace("torch.utils.data", "torch.utils.data"))
+    assert f"write dataset = {made}, sampler = DistributedSampler(dataset, shuffle=True)" in said
+    assert "DataLoader(dataset, batch_size=16, sampler=sampler)" in said
+    (said,) = noted(tmp_path, text.replace("torch.ones(64, 8)", f"torch.ones(64, {'8 + ' * 20}1)"))
+    assert "write dataset = TensorDataset(...), sampler" in said
