@@ -88,6 +88,10 @@ _FIXES = (
         r"DistributedDataParallel device_ids and output_device arguments only work with",
         "leave device_ids and output_device out: it takes the device that the model is on",
     ),
+    (
+        r"type object 'Trainer' has no attribute '(?:add|from)_argparse_args'",
+        'write parser.add_argument("--max_epochs", type=int), Trainer(max_epochs=args.max_epochs)',
+    ),
     (r"before Module.__init__\(\) call", "call super().__init__() first"),
     (
         r"Expected a 'cpu' device type for generator but found 'cuda",

@@ -29,8 +29,8 @@ def made(text: str) -> Translation:
         ("mpirun -npernode 4 python train.py", "--gpus 4 train.py"),
         ("mpirun -n 4 --hostfile hosts python train.py", "--gpus 4 train.py"),
         (
-            "mpirun -np 8 --bind-to none -map-by slot --mca pml ob1 python a.py --lr 1",
-            "--gpus 8 a.py -- --lr 1",
+            "mpirun -np 8 --bind-to none -map-by slot --mca pml ob1 -tag-output python a.py --b 1",
+            "--gpus 8 a.py -- --b 1",
         ),
         ("mpirun python train.py", "train.py"),
     ],

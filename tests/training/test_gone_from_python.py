@@ -41,3 +41,9 @@ def test_numpy_names_are_told_with_those_of_today() -> None:
 @pytest.mark.parametrize("line", ["import inspect; inspect.getargs_of", "from json import nothing"])
 def test_other_names_are_not(line: str) -> None:
     assert "is gone since" not in fix_of(failure_of(line))
+
+
+@pytest.mark.parametrize("name", ["add_argparse_args", "from_argparse_args"])
+def test_a_trainer_of_argparse_options_is_told_with_what_is_written_today(name: str) -> None:
+    told = fix_of(failure_of(f"class Trainer: ...\nTrainer.{name}(None)"))
+    assert told.startswith("write parser.add_argument(")
