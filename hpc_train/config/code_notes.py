@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,8 @@ from typing import Any
 
 from hpc_train.config.absent_checkpoints import notes_on_checkpoints
 from hpc_train.config.absent_reads import notes_on_absent_reads
-from hpc_train.config.class_kind import Located, locate
+from hpc_train.config.batch_axis import last_sample_notes
+from hpc_train.config.class_kind import Located, locate, place_of
 from hpc_train.config.classes import parameters_of
 from hpc_train.config.data_paths import notes_on_paths
 from hpc_train.config.default_types import texts_for_numbers
@@ -23,7 +25,7 @@ from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
 from hpc_train.config.inner_launchers import inner_launcher_notes
 from hpc_train.config.kept_gradients import kept_gradients
-from hpc_train.config.layer_notes import hidden_layer_notes
+from hpc_train.config.layer_notes import hidden_layer_notes, with_its_modules
 from hpc_train.config.lightning_home import of_project
 from hpc_train.config.literal_variables import notes_on_variables
 from hpc_train.config.load import LoadedConfig
@@ -113,6 +115,8 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
     for line, name in terminal_stops(tree):
         yield f"{path}:{line} has a {name}: {TELLS}"
     yield from _on_sizes(tree, file, path)
+    for it in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        yield from last_sample_notes(it, it.name, lambda line: f"{path}:{line}")
     names = read_names(file)
     yield from twice_normalized_of_script(
         tree, names, path, [str(file.resolve().parent), *sys.path]
@@ -234,6 +238,10 @@ def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -
     if (silent := silent_forward(found, [workdir])) and not silent.is_sure:
         yield f"{class_path} {silent.said}: {silent.hint}"
     yield from hidden_layer_notes(class_path, found, [workdir])
+    for name, it in with_its_modules(class_path, found, [workdir]):
+        if isinstance(it.definition, ast.ClassDef):
+            place = functools.partial(place_of, it, path=[workdir])
+            yield from last_sample_notes(it.definition, name, place)
     yield from twice_normalized_of_class(found, [workdir, *sys.path])
     if line := _asks_for_checkpoints(definition, config):
         says = f"{class_path} asks trainer.checkpoint_callback (line {line}), which is None"

@@ -28,9 +28,17 @@ def hidden_layer_notes(class_path: str, found: Located, path: Sequence[str]) -> 
     Args:
         path: As `sys.path`, with the user's folder first.
     """
+    for name, it in with_its_modules(class_path, found, path):
+        yield from _of_class(name, it, path)
+
+
+def with_its_modules(
+    class_path: str, found: Located, path: Sequence[str]
+) -> Iterator[tuple[str, Located]]:
+    """A class and the user's own modules that it makes, and these make; each with its name."""
     waiting, seen = [(class_path, found)], {(found.module, found.name)}
     for name, it in waiting:  # grows below
-        yield from _of_class(name, it, path)
+        yield name, it
         for part in _own_modules(it, path):
             key = part.module, part.name
             if key not in seen and len(seen) < _MOST_CLASSES:

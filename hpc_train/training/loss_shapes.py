@@ -12,6 +12,7 @@ from hpc_train.training.frame_text import shown_file
 from hpc_train.training.frame_values import failing_line, shape_of
 from hpc_train.training.layers import frames_of, owners
 from hpc_train.training.squeezed_loss import Given, squeeze
+from hpc_train.training.time_first_layers import time_first
 from hpc_train.training.users_method import lines_of, own_method, parsed
 
 _ROWS = re.compile(r"Expected input batch_size \(\d+\) to match target batch_size \(\d+\)")
@@ -83,6 +84,9 @@ def _of_labels(error: BaseException, has: tuple[int, ...], wants: tuple[int, ...
     said = f"the logits have the shape {list(has)} and the labels {list(wants)}"
     if len(has) == 2 and len(wants) > 1 and has[0] == math.prod(wants):
         return f"{said}: give the labels as y.view(-1)"
+    for owner in owners(frames_of(error)):
+        if fix := time_first(owner, has[0], wants[0], _shapes_of_batch(error)):
+            return f"{said}: {fix}"
     if len(wants) != 1 or has[0] <= wants[0] or has[0] % wants[0]:
         return said
     for owner in owners(frames_of(error)):
@@ -91,6 +95,13 @@ def _of_labels(error: BaseException, has: tuple[int, ...], wants: tuple[int, ...
             mixes = f"{written} ({place}) makes {has[0] // wants[0]} rows of each sample"
             return f"{said}: {mixes}: write {of}.{rest}({of}.size(0), -1)"
     return said
+
+
+def _shapes_of_batch(error: BaseException) -> list[tuple[int, ...]]:
+    """Of what the failing function of the user's has under names of its own."""
+    line = failing_line(error)
+    shapes = [shape_of(it) for it in line[0].f_locals.values()] if line else []
+    return [it for it in shapes if it and len(it) > 1]
 
 
 def _reshape(owner: Any) -> tuple[str, str, str, str] | None:
