@@ -48,6 +48,7 @@ from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.rank_zero_calls import rank_zero_notes
 from hpc_train.config.ranks_apart import Apart
 from hpc_train.config.relative_paths import notes_on_relative_paths
+from hpc_train.config.same_order import unset_epoch, wrap_without_group
 from hpc_train.config.sbatch_lines import notes_on_sbatch_lines
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
@@ -147,6 +148,15 @@ def _on_gone(config: Config, workdir: Path) -> Iterator[str]:
     yield from gone_notes(file, [str(file.parent), *sys.path], workdir)
 
 
+def _on_groups(tree: ast.Module, config: Config, workdir: Path) -> Iterator[str]:
+    """Of a sampler of several ranks that is told no epoch, and a wrap without a process group."""
+    file = (workdir / (config.script.path or "")).resolve()
+    for look in (unset_epoch, wrap_without_group):
+        if found := look(tree, file, [str(file.parent), *sys.path]):
+            line, said, hint = found
+            yield f"{config.script.path}:{line} {said}; {hint}"
+
+
 def _on_sizes(tree: ast.Module, file: Path, path: str) -> Iterator[str]:
     """Of lines of the script, and of what it imports, that end without a terminal."""
     folder = file.resolve().parent
@@ -161,6 +171,7 @@ def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
     if tree is not None and config.script.launcher != "none":
         for line, said, hint in fixed_ranks(tree, ranks=ranks_of(config)):
             yield f"{config.script.path}:{line} {said}; {hint}"
+        yield from _on_groups(tree, config, workdir)
     apart = ranks_apart(tree, config, workdir, sys.path) if tree is not None else None
     if apart is None and tree is not None and not config.script.may_take_no_steps:
         apart = _alone_elsewhere(tree, config, workdir)
