@@ -42,7 +42,11 @@ _SAID = {
     **{it: f"{_FOUND}.{it}()" for it in ("status", "logs", "cancel", "resume", "checkpoints")},
     **{it: f"{_FOUND}.evaluate('{it}')" for it in ("test", "validate", "predict")},
     "list": "hpc_train.list_runs()",
-    "find": _FOUND,
+    **dict.fromkeys(("find", "load_run", "get_run", "open_run", "find_run"), _FOUND),
+    **dict.fromkeys(
+        ("load_model", "get_model", "best_model", "load_checkpoint", "load_from_checkpoint"),
+        f"CLASS.load_from_checkpoint({_FOUND}.best_model())",
+    ),
     **dict.fromkeys(("Config", "config"), "hpc_train.load(PATH).config"),
     "sweep": "hpc_train.submit_sweep(hpc_train.load(PATH, sweep=['seed=1,2']))",
 }

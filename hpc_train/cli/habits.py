@@ -143,7 +143,8 @@ HABITS = {
     ),
     **dict.fromkeys(
         (("resume", name) for name in ("ckpt", *_CHECKPOINT)),
-        "it goes on from the newest checkpoint; a new run can begin with others: init_from=PATH",
+        "it goes on from the newest checkpoint; a run of its own begins with the best weights by:"
+        " hpc-train submit CFG init_from=$(hpc-train checkpoints RUN --best)",
     ),
     **{
         (verb, name): "write --ckpt best, --ckpt last or --ckpt PATH"

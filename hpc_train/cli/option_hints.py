@@ -229,6 +229,9 @@ def option_hint(
         if line := line_of_module(context):
             return f"name the module's file: {line}"
     if habit := HABITS.get((str(context.info_name), name)):
+        run = next((it for it in typed[1:] if it[:1] != "-" and "=" not in it), "RUN")
+        is_resume = context.info_name == "resume"
+        habit = habit.replace("RUN", shlex.quote(run)) if is_resume else habit
         return (_first_point(context, typed) if name == "sweep" else "") or habit
     if words & {"run", "runs"} and (told := _of_a_run(context, name, typed)):
         return told

@@ -76,6 +76,7 @@ from hpc_train.config.twice_normalized import (
 from hpc_train.config.typed_arguments import notes_on_arguments
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
+from hpc_train.config.unset_max_steps import unset_max_steps
 from hpc_train.config.unsplit_streams import unsplit_stream
 from hpc_train.config.unstepped_optimizers import unstepped_optimizers
 from hpc_train.config.unsynced_logs import unsynced_notes
@@ -243,22 +244,30 @@ def _on_texts(class_path: str, arguments: Mapping[str, Any], found: Located) -> 
     }
 
 
-def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -> Iterator[str]:
-    definition = found.definition
-    assert isinstance(definition, ast.ClassDef)
-    if (silent := silent_forward(found, [workdir])) and not silent.is_sure:
-        yield f"{class_path} {silent.said}: {silent.hint}"
+def _of_its_modules(class_path: str, found: Located, workdir: str) -> Iterator[str]:
     yield from hidden_layer_notes(class_path, found, [workdir])
     for name, it in with_its_modules(class_path, found, [workdir]):
         if isinstance(it.definition, ast.ClassDef):
             place = functools.partial(place_of, it, path=[workdir])
             yield from last_sample_notes(it.definition, name, place)
+
+
+def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -> Iterator[str]:
+    definition = found.definition
+    assert isinstance(definition, ast.ClassDef)
+    if (silent := silent_forward(found, [workdir])) and not silent.is_sure:
+        yield f"{class_path} {silent.said}: {silent.hint}"
+    yield from _of_its_modules(class_path, found, workdir)
     yield from twice_normalized_of_class(found, [workdir, *sys.path])
     if line := _asks_for_checkpoints(definition, config):
         says = f"{class_path} asks trainer.checkpoint_callback (line {line}), which is None"
         checkpoint = "{class_path: pytorch_lightning.callbacks.ModelCheckpoint}"
         add = of_project(checkpoint, [workdir, *sys.path], class_path)
         yield f"{says} without a ModelCheckpoint: add {add} to trainer.callbacks"
+    if line := unset_max_steps(definition, config.trainer):
+        says = f"{class_path} asks self.trainer.max_steps ({place_of(found, line, [workdir])})"
+        write = "write self.trainer.estimated_stepping_batches"
+        yield f"{says}, which is -1 without trainer.max_steps: {write}"
     if line := step_without_loss(definition):
         says = f"{class_path} has a training_step (line {line}) that gives no loss"
         yield f"{says}: unless it optimizes by hand, nothing is learned; write `return loss`"

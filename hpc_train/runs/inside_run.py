@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hpc_train.config.words import WEIGHTS
+from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import CHECKPOINT_NAME, RunDir
 from hpc_train.runs.run_word import run_word
 
@@ -30,6 +31,10 @@ def never_a_run(reference: str) -> str:
     """What to write for a word that is no run's by what it is itself; empty for others."""
     if reference.lower() == "all":
         return "no word means all: name each run; `hpc-train list --active` shows those to end"
+    if reference in {it.value for it in RunState}:
+        state = f"--state {reference}"
+        shows = f"`hpc-train list {state}` shows its runs, `hpc-train rm {state}` removes them"
+        return f"{reference} is a state: {shows}"
     if not reference.endswith(WEIGHTS):
         return ""
     return (

@@ -77,6 +77,10 @@ _FIXES = (
         'with "interval": "step" write total_steps=self.trainer.estimated_stepping_batches',
     ),
     (
+        r"Expected positive integer total_steps, but got -1",
+        "max_steps is -1, not given: write total_steps=self.trainer.estimated_stepping_batches",
+    ),
+    (
         r"persistent_workers option needs num_workers > 0",
         "leave persistent_workers=True out, or give num_workers of 1 or more",
     ),

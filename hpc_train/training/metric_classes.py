@@ -32,6 +32,8 @@ def of_metric(error: BaseException) -> str:
     target: tuple[int, ...] = getattr(last.f_locals.get("target"), "shape", ())
     if not str(last.f_globals.get("__name__", "")).startswith("torchmetrics."):
         return ""
+    if swapped := _swapped(error, last):
+        return swapped
     for argument, word in _COUNTS.items():
         made = last.f_locals.get(argument)
         is_one = argument == "num_labels" or len(shape) == len(target) + 1
@@ -39,6 +41,25 @@ def of_metric(error: BaseException) -> str:
             said = f"{_named(frames)} was made with {argument}={made}, and is given {shape[1]}"
             return f"{said} {word}: write {argument}={shape[1]}, or give it what has {made}"
     return _of_shapes(error, frames, tuple(shape), tuple(target))
+
+
+def _swapped(error: BaseException, last: FrameType) -> str:
+    """Of labels in the place of the predictions: class numbers, and scores in theirs."""
+    preds, target = (last.f_locals.get(it) for it in ("preds", "target"))
+    has, wants = shape_of(preds), shape_of(target)
+    if not has or not wants or preds is None or target is None:
+        return ""
+    if preds.is_floating_point() or not target.is_floating_point() or has[:1] != wants[:1]:
+        return ""
+    frame, nodes = failing_line(error) or (None, [])
+    calls = {it: given for it in nodes if isinstance(it, ast.Call) and (given := _pair(it))}
+    if frame is None or len(calls) != 1:
+        return ""
+    ((call, (first, second)),) = calls.items()
+    dtypes = [str(it.dtype).removeprefix("torch.") for it in (preds, target)]
+    said = f"it is given {dtypes[0]} {[*has]} as predictions and {dtypes[1]} {[*wants]} as labels"
+    one, other = ast.unparse(second), ast.unparse(first)
+    return f"{said}: write {ast.unparse(call.func)}({one}, {other})"
 
 
 def _of_shapes(

@@ -7,8 +7,10 @@ manual, torch.nn.LSTM).
 from __future__ import annotations
 
 import ast
+from types import FrameType
 from typing import Any
 
+from hpc_train.training.frame_text import nodes_of, shown_file
 from hpc_train.training.frame_values import failing_line, shape_of, value_of
 
 # What a person means of each of them; of the others one of them is meant.
@@ -30,7 +32,24 @@ def tuple_for_tensor(error: BaseException) -> str:
     held = [it for it in asked if value_of(it.value, frame) is parts]
     made = [it for it in asked if isinstance(it.value, ast.Call)]
     node = held[0] if held else made[0] if len(made) == 1 else None
-    return _to_write(node, nodes, name, parts, shapes) if node is not None else ""
+    if node is None:
+        return ""
+    if batch := _taken_whole(node.value, frame, parts):
+        return f"{ast.unparse(node.value)} is a list of {shapes[0]}: {batch}"
+    return _to_write(node, nodes, name, parts, shapes)
+
+
+def _taken_whole(held: ast.expr, frame: FrameType, parts: Any) -> str:
+    """Of `x = batch`, where a data set of one tensor gives each batch as a list of one."""
+    if type(parts) is not list or len(parts) != 1 or not isinstance(held, ast.Name):
+        return ""
+    for it in nodes_of(frame):
+        if isinstance(it, ast.Assign) and isinstance(it.value, ast.Name):
+            is_same = [ast.unparse(to) for to in it.targets] == [held.id]
+            if is_same and value_of(it.value, frame) is parts:
+                place = f"{shown_file(frame.f_code.co_filename)}:{it.lineno}"
+                return f"write {held.id}, = {it.value.id} for {ast.unparse(it)} ({place})"
+    return ""
 
 
 def _to_write(

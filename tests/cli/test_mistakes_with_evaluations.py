@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import hpc_train
 from hpc_train import api
 from hpc_train.errors import ConfigError
 from hpc_train.runs.layout import RunDir
@@ -80,3 +81,22 @@ def test_a_run_where_python_loads_a_config_is_told_with_what_finds_its_model(run
         api.load("cfg.yaml").eval()  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match="there is no such file"):
         api.load("y")
+
+
+@pytest.mark.parametrize("state", ["failed", "completed", "cancelled", "lost"])
+def test_a_state_in_the_place_of_a_run_is_told_so(hpc, run: RunDir, state: str) -> None:
+    shown = f"`hpc-train list --state {state}` shows its runs, `hpc-train rm --state {state}`"
+    for words in (f"rm {state}", f"status {state}", f"resume {state}"):
+        refused(hpc, words, f"no run answers to '{state}'", f"{state} is a state: {shown}")
+
+
+def test_a_resume_from_the_best_checkpoint_is_told_as_a_run_of_its_own(hpc, run: RunDir) -> None:
+    fix = "hpc-train submit CFG init_from=$(hpc-train checkpoints x --best)"
+    refused(hpc, "resume x --ckpt best", "No such option '--ckpt'", fix)
+
+
+def test_names_of_a_run_and_a_model_that_others_have_are_told_in_python() -> None:
+    with pytest.raises(AttributeError, match=r"write hpc_train.Run.find\('latest'\)"):
+        _ = hpc_train.load_run  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"write CLASS.load_from_checkpoint\(hpc_train.Run"):
+        _ = hpc_train.load_model  # type: ignore[attr-defined]

@@ -218,7 +218,7 @@ def test_a_part_of_a_run_is_told_to_be_one(hpc, run: RunDir) -> None:
         ("test x --checkpoint last", "write --ckpt best, --ckpt last or --ckpt PATH"),
         ("predict x --weights a.ckpt", "write --ckpt best, --ckpt last or --ckpt PATH"),
         ("test x --best", "write --ckpt best, --ckpt last or --ckpt PATH"),
-        ("resume x --weights a.ckpt", "a new run can begin with others: init_from=PATH"),
+        ("resume x --weights a.ckpt", "submit CFG init_from=$(hpc-train checkpoints x --best)"),
         ("predict x -o a.csv", "predictions come as predictions/predictions.pt in the folder of"),
         ("predict x --output a.csv", "torch.load reads them"),
         ("predict x --out a.csv", "torch.load reads them"),

@@ -50,6 +50,18 @@ def test_what_is_wrong_with_other_shapes_is_left_to_torchmetrics() -> None:
     assert "num_classes" not in fix(Net(task="multiclass", num_classes=2), Y, Y)
 
 
+class Swapped(Net):
+    def forward(self, out: torch.Tensor, y: torch.Tensor) -> Any:
+        return self.acc(y, out)
+
+
+def test_labels_in_the_place_of_the_predictions_are_told_with_the_call_to_write() -> None:
+    assert fix(Swapped(task="multiclass", num_classes=3), OUT, Y) == (
+        "it is given int64 [4] as predictions and float32 [4, 3] as labels: write self.acc(out, y)"
+    )
+    assert "as labels" not in fix(Net(task="multiclass", num_classes=2), OUT, Y)
+
+
 class Two(Net):
     def forward(self, out: torch.Tensor, y: torch.Tensor) -> Any:
         logits = {"of": out}

@@ -56,3 +56,30 @@ def test_what_the_tuple_is_and_what_to_write(call: Any, told: str) -> None:
     said = fix_of(caught.value)
     assert told in said
     assert told or "is a tuple" not in said
+
+
+def takes_whole(batch: Any) -> Any:
+    x = batch
+    return x.view(4, -1)
+
+
+def takes_its_own(batch: Any) -> Any:
+    return batch.view(4, -1)
+
+
+def test_a_batch_of_one_tensor_that_is_taken_whole_is_told_where_it_is_taken() -> None:
+    """x[0].view(x.size(0), -1) was told, which fails again."""
+    line = takes_whole.__code__.co_firstlineno + 1
+    with pytest.raises(AttributeError) as caught:
+        takes_whole([H[0]])
+    assert fix_of(caught.value) == (
+        "x is a list of a tensor [4, 3]: write x, = batch for x = batch"
+        f" (tests/training/test_tuple_for_tensor.py:{line})"
+    )
+    for given in ([H[0], H[0]], (H[0],)):
+        with pytest.raises(AttributeError) as caught:
+            takes_whole(given)
+        assert "write x[0].view(4, -1) for the first of them" in fix_of(caught.value)
+    with pytest.raises(AttributeError) as caught:
+        takes_its_own([H[0]])
+    assert "write batch[0].view(4, -1)" in fix_of(caught.value)
