@@ -49,7 +49,7 @@ def test_they_are_listed_with_the_metric_also_over_two_attempts(here: Shell) -> 
     """`checkpoints --best` said that none was saved, and proposed a key that scripts have not."""
     (here.folder / "train.py").write_text(SCRIPT)
     words = ("train.py", "--gpus", 2, *ON_CPUS)
-    run = here.submit("--cluster", "local", *words, "--", 0.3)["run"]
+    run = here.submit("--cluster", "local", *words, "--", 0.5)["run"]
     here.wait_until(run, lambda status: status["step"] > 5)
     here.hpc("cancel", run)
     here.ended(run)

@@ -32,7 +32,7 @@ ON_CPUS = ("script.accelerator=cpu", "preflight=off")
 
 def trains(shell: Shell, *words: object, ranks: int, keys: Sequence[str] = ()) -> None:
     (shell.folder / "train.py").write_text(SCRIPT)
-    shell.hpc(*words, "train.py", *ON_CPUS, *keys, timeout_s=120)
+    shell.hpc(*words, "train.py", *ON_CPUS, *keys, timeout_s=300)
     status = shell.status("train")
     assert status["state"] == "completed"
     (note,) = (it for it in status["attempts"][0]["notes"] if "its ranks meet" in it)
