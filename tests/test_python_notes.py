@@ -19,7 +19,7 @@ from tests.config.files import MINIMAL, write
 FAILED = RunStatus(
     run="20261127-120000-abcd",
     name="x",
-    run_dir="/runs/x",
+    run_dir="/runs/x/20261127-120000-abcd",
     job_id="",
     backend="local",
     state=RunState.FAILED,
