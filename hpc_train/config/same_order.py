@@ -19,12 +19,12 @@ from hpc_train.config.script_tree import name_given_to, words_in
 
 _SAMPLER = "DistributedSampler"
 _SETS_EPOCH = re.compile(
-    r"set_epoch|\w*Trainer|Accelerator|Fabric|LightningModule|prepare|setup_dataloaders|ignite"
+    r"set_epoch|Session|\w*Trainer|Accelerator|Fabric|LightningModule|prepare|setup_dataloaders|ignite"
 )
 _WRAPS = ("DistributedDataParallel", "DDP")
 _MAKES_GROUP = re.compile(
     r"(?i)\w*init\w*(?:distributed|process_group|group|dist|ddp)\w*|setup\w*|\w*Trainer"
-    r"|Accelerator|Fabric|\w*launch\w*|initialize\w*|\w*device_mesh"
+    r"|Session|Accelerator|Fabric|\w*launch\w*|initialize\w*|\w*device_mesh"
 )
 
 

@@ -102,6 +102,7 @@ def test_a_wrap_that_no_process_group_is_made_for(tmp_path: Path) -> None:
         "deepspeed.init_distributed()",
         "import unheard_of",
         "Fabric().launch()",
+        "from hpc_train import Session",  # which makes it
     ],
 )
 def test_where_somebody_may_make_one_nothing_is_said(tmp_path: Path, more: str) -> None:
