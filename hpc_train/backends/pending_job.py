@@ -50,7 +50,7 @@ def pending_view(
     far = job.starts_in_s(now) > FAR_S and not is_not_before(job.reason)
     asked = replace(_asked(run, events, job), nodes=nodes, reservations=reservations, now=now)
     meanings = (
-        _what_for(events, job.reason) or explain_waiting(job.reason, asked, now),
+        _what_for(events, job.reason) or explain_waiting(job.reason, asked),
         NO_LIMIT_IN_FRONT if far else "",
         look_for_its_folder(run, job.job_id),
     )

@@ -48,7 +48,7 @@ from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.rank_zero_calls import rank_zero_notes
 from hpc_train.config.ranks_apart import Apart
 from hpc_train.config.relative_paths import notes_on_relative_paths
-from hpc_train.config.same_order import unset_epoch, wrap_without_group
+from hpc_train.config.same_order import notes_on_groups
 from hpc_train.config.sbatch_lines import notes_on_sbatch_lines
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
@@ -152,10 +152,8 @@ def _on_gone(config: Config, workdir: Path) -> Iterator[str]:
 def _on_groups(tree: ast.Module, config: Config, workdir: Path) -> Iterator[str]:
     """Of a sampler of several ranks that is told no epoch, and a wrap without a process group."""
     file = (workdir / (config.script.path or "")).resolve()
-    for look in (unset_epoch, wrap_without_group):
-        if found := look(tree, file, [str(file.parent), *sys.path]):
-            line, said, hint = found
-            yield f"{config.script.path}:{line} {said}; {hint}"
+    for line, said, hint in notes_on_groups(tree, file, [str(file.parent), *sys.path]):
+        yield f"{config.script.path}:{line} {said}; {hint}"
 
 
 def _on_sizes(tree: ast.Module, file: Path, path: str) -> Iterator[str]:
@@ -245,8 +243,9 @@ def _on_texts(class_path: str, arguments: Mapping[str, Any], found: Located) -> 
 
 
 def _of_its_modules(class_path: str, found: Located, workdir: str) -> Iterator[str]:
-    yield from hidden_layer_notes(class_path, found, [workdir])
-    for name, it in with_its_modules(class_path, found, [workdir]):
+    classes = list(with_its_modules(class_path, found, [workdir]))
+    yield from hidden_layer_notes(classes, [workdir])
+    for name, it in classes:
         if isinstance(it.definition, ast.ClassDef):
             place = functools.partial(place_of, it, path=[workdir])
             yield from last_sample_notes(it.definition, name, place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.machinery import PathFinder
 
 from hpc_train.config.class_kind import Located, derives_from, locate, place_of
@@ -20,15 +20,16 @@ _OWN_PARAMETER = re.compile(r"torch\.nn\.(?:parameter\.)?Parameter\Z")
 _MOST_CLASSES = 50  # that a model is made of
 
 
-def hidden_layer_notes(class_path: str, found: Located, path: Sequence[str]) -> Iterator[str]:
+def hidden_layer_notes(
+    classes: Iterable[tuple[str, Located]], path: Sequence[str]
+) -> Iterator[str]:
     """A line for each attribute that __init__ makes a plain list of layers, and hands on nowhere.
 
-    Of the model, and of the user's own modules that it makes there.
-
     Args:
+        classes: Of a model, as `with_its_modules` gives them.
         path: As `sys.path`, with the user's folder first.
     """
-    for name, it in with_its_modules(class_path, found, path):
+    for name, it in classes:
         yield from _of_class(name, it, path)
 
 

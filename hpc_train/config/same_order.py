@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hpc_train.config.ranks_apart import is_known
@@ -28,22 +28,30 @@ _MAKES_GROUP = re.compile(
 )
 
 
-def unset_epoch(
+def notes_on_groups(
     tree: ast.Module, file: Path, search_path: Sequence[str]
-) -> tuple[int, str, str] | None:
-    """The line of the sampler, what is said and what to write; None where it may be set.
+) -> Iterator[tuple[int, str, str]]:
+    """The line of each, what is said and what to write; none where a text is not known.
 
     Args:
         tree: The script.
         file: The script's.
         search_path: As `sys.path`, with the script's folder first.
     """
+    if not {_SAMPLER, *_WRAPS} & words_in(tree):
+        return
+    texts = [tree, *own_modules(tree, file, search_path)]
+    if not all(is_known(it, search_path[0]) for it in texts):
+        return
+    words = {word for text in texts for word in words_in(text)}
+    yield from filter(None, (_unset_epoch(tree, words), _wrap_without_group(tree, words)))
+
+
+def _unset_epoch(tree: ast.Module, words: set[str]) -> tuple[int, str, str] | None:
     made = [it for it in ast.walk(tree) if isinstance(it, ast.Call) and _named(it) == _SAMPLER]
     shuffling = [it for it in made if _shuffles(it)]
     loops = [it for it in ast.walk(tree) if isinstance(it, ast.For) and _is_of_epochs(it)]
-    if len(shuffling) != 1 or len(loops) != 1 or not _is_all_known(tree, file, search_path):
-        return None
-    if any(map(_SETS_EPOCH.fullmatch, _all_words(tree, file, search_path))):
+    if len(shuffling) != 1 or len(loops) != 1 or any(map(_SETS_EPOCH.fullmatch, words)):
         return None
     (call,), (loop,) = shuffling, loops
     name, epoch = name_given_to(call, tree) or "loader.sampler", ast.unparse(loop.target)
@@ -52,14 +60,9 @@ def unset_epoch(
     return call.lineno, said, f"write {name}.set_epoch({epoch}) {where}"
 
 
-def wrap_without_group(
-    tree: ast.Module, file: Path, search_path: Sequence[str]
-) -> tuple[int, str, str] | None:
-    """The same of the first DistributedDataParallel, where no text makes a process group."""
+def _wrap_without_group(tree: ast.Module, words: set[str]) -> tuple[int, str, str] | None:
     wraps = [it for it in ast.walk(tree) if isinstance(it, ast.Call) and _named(it) in _WRAPS]
-    if not wraps or not _is_all_known(tree, file, search_path):
-        return None
-    if any(map(_MAKES_GROUP.fullmatch, _all_words(tree, file, search_path))):
+    if not wraps or any(map(_MAKES_GROUP.fullmatch, words)):
         return None
     line = min(it.lineno for it in wraps)
     said = "wraps a model in DistributedDataParallel, and nothing makes a process group"
@@ -82,13 +85,3 @@ def _is_of_epochs(loop: ast.For) -> bool:
     is_range = isinstance(loop.iter, ast.Call) and _named(loop.iter) in ("range", "trange")
     is_one = ast.unparse(loop.iter) in ("range(1)", "range(0, 1)")
     return is_range and not is_one and "epoch" in ast.unparse(loop.target).lower()
-
-
-def _is_all_known(tree: ast.Module, file: Path, search_path: Sequence[str]) -> bool:
-    own = own_modules(tree, file, search_path)
-    return all(is_known(it, search_path[0]) for it in (tree, *own))
-
-
-def _all_words(tree: ast.Module, file: Path, search_path: Sequence[str]) -> set[str]:
-    own = own_modules(tree, file, search_path)
-    return {word for text in (tree, *own) for word in words_in(text)}

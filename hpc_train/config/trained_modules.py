@@ -13,7 +13,7 @@ _NO_CLASS = re.compile(r"(?:\w+\.)*[a-z_]\w*")  # as clip_grad_norm_
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedModules:
     """Modules that one optimizer trains.
 
     Attributes:
@@ -29,14 +29,14 @@ class Trained:
     scope: int
 
 
-def trained_modules(tree: ast.Module) -> list[Trained]:
+def trained_modules(tree: ast.Module) -> list[TrainedModules]:
     """Of each optimizer that the script makes, by line."""
     found = list(_optimizers(tree))
     stepped = [it for it in found if it.optimizer in _stepped(tree)]
     return stepped or found[:1]
 
 
-def wraps_behind(trained: Sequence[Trained]) -> str:
+def wraps_behind(trained: Sequence[TrainedModules]) -> str:
     """The lines that wrap each module, and where they stand."""
     by_scope: dict[int, tuple[int, dict[str, None]]] = {}
     for it in trained:
@@ -48,7 +48,7 @@ def wraps_behind(trained: Sequence[Trained]) -> str:
     return ", and ".join(parts)
 
 
-def setups_behind(trained: Sequence[Trained], fabric: str) -> str:
+def setups_behind(trained: Sequence[TrainedModules], fabric: str) -> str:
     """The lines that have a Fabric set up each module with its optimizer, and where they stand."""
     parts = []
     for it in trained:
@@ -76,7 +76,7 @@ def made_by_calls(tree: ast.Module) -> list[tuple[ast.Assign, ast.Call]]:
     return sorted(made, key=lambda it: it[0].lineno)
 
 
-def _optimizers(tree: ast.Module) -> Iterator[Trained]:
+def _optimizers(tree: ast.Module) -> Iterator[TrainedModules]:
     scopes = {
         id(child): id(node)
         for node in ast.walk(tree)
@@ -88,7 +88,7 @@ def _optimizers(tree: ast.Module) -> Iterator[Trained]:
         given = [*call.args[:1], *(it.value for it in call.keywords if it.arg == "params")]
         models = tuple(dict.fromkeys(name for it in given for name in _models_of(it)))
         target, line = ast.unparse(assigned.targets[0]), assigned.end_lineno or assigned.lineno
-        trained = Trained(models, target, line, scopes.get(id(assigned), 0))
+        trained = TrainedModules(models, target, line, scopes.get(id(assigned), 0))
         if models and _NO_CLASS.fullmatch(ast.unparse(call.func)):
             others.append(trained)  # a function may make one
         elif models:

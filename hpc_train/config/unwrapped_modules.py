@@ -16,7 +16,7 @@ from hpc_train.config.modules import Names, full_name
 from hpc_train.config.ranks_apart import EXCHANGES, WRAPS, is_known, may_average
 from hpc_train.config.script_starts import own_modules
 from hpc_train.config.script_tree import words_in
-from hpc_train.config.trained_modules import Trained, in_words, trained_modules
+from hpc_train.config.trained_modules import TrainedModules, in_words, trained_modules
 
 _WRAP = "DistributedDataParallel"
 _WRAPS_OF_TORCH = (_WRAP, "DDP")
@@ -58,7 +58,7 @@ def unwrapped_modules(
 
 
 def _told(
-    bare: Sequence[tuple[Trained, list[str]]], shared: str, wrap: ast.Call, ranks: int
+    bare: Sequence[tuple[TrainedModules, list[str]]], shared: str, wrap: ast.Call, ranks: int
 ) -> tuple[int, str, str]:
     first, alone = bare[0]
     models = list(dict.fromkeys(model for _, models in bare for model in models))

@@ -143,7 +143,7 @@ def _reserved(asked: Asked) -> str:
     return f"{said}: {rest}"
 
 
-def explain_waiting(reason: str, asked: Asked = _NOTHING, now: float = 0.0) -> str:
+def explain_waiting(reason: str, asked: Asked = _NOTHING) -> str:
     """What an ordinary reason of a job that waits means, and its key; empty where none is known."""
     if explain_pending(reason):
         return ""
@@ -151,7 +151,7 @@ def explain_waiting(reason: str, asked: Asked = _NOTHING, now: float = 0.0) -> s
         return told_out(down_nodes_for(asked.options, asked.nodes))
     word = _word(reason)
     if word == "BeginTime" and asked.options is not None:
-        return _not_before(asked, now)
+        return _not_before(asked)
     return first_meaning(word, _MEANINGS)
 
 
@@ -176,13 +176,13 @@ def is_not_before(reason: str) -> bool:
     return _word(reason) == "BeginTime"
 
 
-def _not_before(asked: Asked, now: float) -> str:
+def _not_before(asked: Asked) -> str:
     """Until when it waits for a time, and who has set that."""
     until = f" {asked.start.replace('T', ' ')}" if asked.start else ""
     if asked.options and asked.options.get("begin") and not asked.has_run:
         return f"not before its slurm.begin{f',{until}' if until else ''}"
     at = seconds_of(asked.start)
-    if at is not None and at - now > REQUEUE_WAIT_S:  # set by `scontrol update StartTime=`
+    if at is not None and at - asked.now > REQUEUE_WAIT_S:  # set by `scontrol update StartTime=`
         return f"not before{until}"
     return f"Slurm waits for about two minutes after a requeue{f': until{until}' if until else ''}"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train.config.class_kind import locate
-from hpc_train.config.layer_notes import hidden_layer_notes
+from hpc_train.config.layer_notes import hidden_layer_notes, with_its_modules
 from tests.config.files import write
 
 MODULES = "nn.ModuleList([...])"
@@ -32,7 +32,7 @@ def notes(folder: Path, made: str) -> list[str]:
     path = [str(folder)]
     found = locate("nets.Net", path)
     assert found is not None
-    return list(hidden_layer_notes("nets.Net", found, path))
+    return list(hidden_layer_notes(with_its_modules("nets.Net", found, path), path))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def notes_of_own(folder: Path, made: str, body: str = "None") -> list[str]:
     path = [str(folder)]
     found = locate("nets.Net", path)
     assert found is not None
-    return list(hidden_layer_notes("nets.Net", found, path))
+    return list(hidden_layer_notes(with_its_modules("nets.Net", found, path), path))
 
 
 @pytest.mark.parametrize(

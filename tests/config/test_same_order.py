@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train import api
-from hpc_train.config.same_order import unset_epoch, wrap_without_group
+from hpc_train.config.same_order import notes_on_groups
 
 SCRIPT = """\
 import torch
@@ -28,12 +28,14 @@ for epoch in range(3):
 SAID = "makes a DistributedSampler, and nothing calls its set_epoch: each epoch has the same order"
 
 
-def told(folder: Path, text: str, look=unset_epoch, **own: str) -> list[object]:
+def told(folder: Path, text: str, said: str = SAID, **own: str) -> list[object]:
+    """The note that says it."""
     file = folder / "train.py"
     file.write_text(text)
     for name, its in own.items():
         (folder / f"{name}.py").write_text(its)
-    return [*(look(ast.parse(text), file, [str(folder), *sys.path]) or ())]
+    found = notes_on_groups(ast.parse(text), file, [str(folder), *sys.path])
+    return [part for it in found if it[1] == said for part in it]
 
 
 @pytest.mark.parametrize(
@@ -82,13 +84,14 @@ def test_what_an_own_module_does_counts(tmp_path: Path) -> None:
     assert told(tmp_path, text, loops="def f(s, e): return s\n")
 
 
+NO_GROUP = "wraps a model in DistributedDataParallel, and nothing makes a process group"
 WITHOUT = SCRIPT.replace("dist.init_process_group()\n", "")
 
 
 def test_a_wrap_that_no_process_group_is_made_for(tmp_path: Path) -> None:
-    assert told(tmp_path, WITHOUT, wrap_without_group) == [
+    assert told(tmp_path, WITHOUT, NO_GROUP) == [
         8,
-        "wraps a model in DistributedDataParallel, and nothing makes a process group",
+        NO_GROUP,
         "write torch.distributed.init_process_group() in front of it",
     ]
 
@@ -106,7 +109,7 @@ def test_a_wrap_that_no_process_group_is_made_for(tmp_path: Path) -> None:
     ],
 )
 def test_where_somebody_may_make_one_nothing_is_said(tmp_path: Path, more: str) -> None:
-    assert told(tmp_path, f"{more}\n{WITHOUT}", wrap_without_group) == []
+    assert told(tmp_path, f"{more}\n{WITHOUT}", NO_GROUP) == []
 
 
 def test_both_are_told_at_submission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
