@@ -24,6 +24,7 @@ from hpc_train.backends.submit_again import (
 )
 from hpc_train.config.keys import is_text
 from hpc_train.config.load import LoadedConfig, load
+from hpc_train.config.modules import UNREADABLE
 from hpc_train.config.origins import DEFAULT
 from hpc_train.config.submission_words import typed_words
 from hpc_train.errors import ConfigError, HpcTrainError, UsageError
@@ -103,7 +104,7 @@ def kept_as_it_was(error: ConfigError, run: RunDir, loaded: LoadedConfig) -> Con
     changed in the config of a run.
     """
     found = _KEY.search(error.message)
-    if found is None or found[1] in _OF_LENGTH:
+    if found is None or found[1] in _OF_LENGTH or error.hint.startswith(UNREADABLE):
         return error
     key = found[1]
     meant = _MEANT.search(error.hint)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.config.refused_callbacks import is_lightnings
-from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, is_object, read_object
+from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, callbacks_of, is_object, read_object
 from hpc_train.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -45,21 +45,22 @@ def made_folders(trainer: Mapping[str, Any], loggers: object) -> Iterator[tuple[
         trainer: Arguments of the Trainer, with callbacks in either form of a class.
         loggers: A list, the same.
     """
-    for key, specs in (("trainer.callbacks", trainer.get("callbacks")), ("loggers", loggers)):
-        for index, spec in enumerate(specs if isinstance(specs, list) else ()):
-            if not is_object(spec):
-                continue
-            class_path, arguments = read_object(spec, f"{key}.{index}")
-            name = class_path.rpartition(".")[2]
-            path = arguments.get(_ARGUMENTS.get(name, ""))
-            if not isinstance(path, str) or not path.strip() or "://" in path:
-                continue
-            may_not_write = name == _CHECKPOINT and arguments.get("save_top_k") == 0
-            if may_not_write or not is_lightnings(class_path):
-                continue
-            inner = f".{INIT_ARGS}" if CLASS_PATH in spec else ""
-            whole = Path(path) if name in _AS_IT_IS else Path(path).expanduser()
-            yield f"{key}.{index}{inner}.{_ARGUMENTS[name]}", whole
+    listed = loggers if isinstance(loggers, list) else []
+    named = [(f"loggers.{index}", it) for index, it in enumerate(listed)]
+    for key, spec in (*callbacks_of(trainer), *named):
+        if not is_object(spec):
+            continue
+        class_path, arguments = read_object(spec, key)
+        name = class_path.rpartition(".")[2]
+        path = arguments.get(_ARGUMENTS.get(name, ""))
+        if not isinstance(path, str) or not path.strip() or "://" in path:
+            continue
+        may_not_write = name == _CHECKPOINT and arguments.get("save_top_k") == 0
+        if may_not_write or not is_lightnings(class_path):
+            continue
+        inner = f".{INIT_ARGS}" if CLASS_PATH in spec else ""
+        whole = Path(path) if name in _AS_IT_IS else Path(path).expanduser()
+        yield f"{key}{inner}.{_ARGUMENTS[name]}", whole
 
 
 def blocked(path: Path) -> Blocked | None:

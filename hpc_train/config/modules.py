@@ -12,6 +12,7 @@ from pathlib import Path
 from hpc_train.config.syntax_words import how_to_correct
 from hpc_train.errors import ConfigError
 
+UNREADABLE = "the file cannot be imported"  # how the fix of a syntax error begins
 _MOST_STEPS = 12  # modules may take all names of one another
 _HIDING = ("globals", "setattr", "exec")  # what binds names that no text shows
 _LITERALS = (ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set)
@@ -149,7 +150,7 @@ def _names_in(source: bytes, file: Path) -> Names:
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         what = getattr(error, "msg", None) or str(error)
-        hint = f"the file cannot be imported: {how_to_correct(error, source)}"
+        hint = f"{UNREADABLE}: {how_to_correct(error, source)}"
         raise ConfigError(f"{file}:{line}: {what}", hint) from error
     definitions: dict[str, ast.ClassDef | ast.FunctionDef] = {}
     bound: set[str] = set()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from hpc_train.config.load import LoadedConfig
-from hpc_train.config.specs import INIT_ARGS, is_object, read_object
+from hpc_train.config.specs import INIT_ARGS, callbacks_of, is_object, read_object
 
 _CALLBACKS = re.compile(
     r"(?:pytorch_lightning|lightning(?:\.pytorch)?)\.(?:\w+\.)*(ModelCheckpoint|EarlyStopping)"
@@ -28,11 +28,9 @@ def mode_notes(loaded: LoadedConfig) -> Iterator[str]:
 
     Both have min as the default.
     """
-    callbacks = loaded.config.trainer.get("callbacks") or []
-    for index, spec in enumerate(callbacks if isinstance(callbacks, list) else []):
+    for key, spec in callbacks_of(loaded.config.trainer):
         if not is_object(spec):
             continue
-        key = f"trainer.callbacks.{index}"
         class_path, arguments = read_object(spec, key, loaded.origins)
         monitor = arguments.get("monitor")
         if not _CALLBACKS.fullmatch(class_path) or "mode" in arguments:

@@ -14,7 +14,7 @@ from hpc_train.config.method_signatures import methods_of
 from hpc_train.config.monitor_modes import wants_the_highest
 from hpc_train.config.near_metrics import near_metrics, of_stage, step_of
 from hpc_train.config.silent_callbacks import is_silent, lightnings_callback
-from hpc_train.config.specs import INIT_ARGS, is_object, read_object
+from hpc_train.config.specs import INIT_ARGS, callbacks_of, is_object, read_object
 from hpc_train.config.whole_class import with_its_bases
 from hpc_train.config.words import did_you_mean
 
@@ -82,10 +82,10 @@ def monitor_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
     does not give every name; where a callback of the user's own may log it, one slip away from a
     name is told alone.
     """
-    callbacks = loaded.config.trainer.get("callbacks") or []
-    if not isinstance(callbacks, list) or not (model := _model(loaded, callbacks, path)):
+    callbacks = callbacks_of(loaded.config.trainer)
+    if not (model := _model(loaded, [spec for _, spec in callbacks], path)):
         return
-    for index, spec in enumerate(callbacks):
+    for callback, spec in callbacks:
         given = spec.get(INIT_ARGS, {}) if is_object(spec) else {}
         highest = "" if given.get("mode") == "max" else " and mode: max"
         waits = [("monitor", given.get("monitor"), "monitor: {}")]
@@ -94,7 +94,7 @@ def monitor_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
             waits += [("filename", it, "") for it in names]
         for argument, metric, form in waits:
             if told := model.told(metric, form, highest):
-                key = f"trainer.callbacks.{index}.{INIT_ARGS}.{argument}"
+                key = f"{callback}.{INIT_ARGS}.{argument}"
                 verb = "is" if argument == "monitor" else "has"
                 yield f"{loaded.origins.prefix(key)}{key} {verb} {metric}, and {told}"
     definition = model.found.definition

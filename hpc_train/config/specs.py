@@ -56,11 +56,17 @@ def is_trainer(dotted: object) -> bool:
 
 def classes_of(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
     """The keys of the model, the data and each callback that name a class, and what names it."""
-    callbacks = config.trainer.get("callbacks")
-    listed = callbacks if isinstance(callbacks, list) else [callbacks]
-    named = [(f"trainer.callbacks.{index}", it) for index, it in enumerate(listed)]
+    named = callbacks_of(config.trainer)
     every: list[tuple[str, Any]] = [("model", config.model), ("data", config.data), *named]
     return [(key, spec) for key, spec in every if is_object(spec)]
+
+
+def callbacks_of(trainer: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The key and the value of each callback, of which a single one may stand without a list."""
+    given = trainer.get("callbacks") or []
+    if not isinstance(given, list):
+        return [("trainer.callbacks", given)]
+    return [(f"trainer.callbacks.{index}", it) for index, it in enumerate(given)]
 
 
 def read_object(

@@ -12,7 +12,7 @@ from hpc_train.config.load import LoadedConfig
 from hpc_train.config.misnamed_methods import renamed
 from hpc_train.config.monitor_notes import MADE_OF, logged_places
 from hpc_train.config.silent_callbacks import lightnings_callback
-from hpc_train.config.specs import INIT_ARGS, is_object, read_object
+from hpc_train.config.specs import INIT_ARGS, callbacks_of, is_object, read_object
 
 _WAITING = ("EarlyStopping", "ModelCheckpoint")
 _OF_VALIDATION = ("validation_", "on_validation_")
@@ -42,10 +42,10 @@ class Unrun:
 def unrun_validations(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[Unrun]:
     """Each callback that waits for what the model logs in a validation that will not run."""
     trainer = loaded.config.trainer
-    callbacks = trainer.get("callbacks")
+    callbacks = callbacks_of(trainer)
     class_path, _ = read_object(loaded.config.model, "model", loaded.origins)
     model = locate(class_path, path)
-    if not isinstance(callbacks, list) or any(trainer.get(it) for it in _OVERRULES):
+    if any(trainer.get(it) for it in _OVERRULES):
         return
     if model is None or not isinstance(model.definition, ast.ClassDef):
         return
@@ -53,8 +53,8 @@ def unrun_validations(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[Unr
     logged = _of_validation(model.definition) if why else {}
     text = ast.unparse(model.definition)
     is_sure = "configure_callbacks" not in text and "callback_metrics" not in text
-    known = [lightnings_callback(it, path) for it in callbacks]
-    for index, spec in enumerate(callbacks):
+    known = [lightnings_callback(it, path) for _, it in callbacks]
+    for index, (callback, spec) in enumerate(callbacks):
         arguments = (spec.get(INIT_ARGS) or {}) if is_object(spec) else {}
         monitor = arguments.get("monitor")
         names = [it for it in logged if monitor in {f"{it}{end}" for end in MADE_OF}]
@@ -64,7 +64,7 @@ def unrun_validations(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[Unr
         where = f"{method} ({place_of(model, line, path)})"
         other = _of_training(model.definition)
         yield Unrun(
-            f"trainer.callbacks.{index}.{INIT_ARGS}.monitor",
+            f"{callback}.{INIT_ARGS}.monitor",
             f"is {monitor}, which {class_path} logs in {where}, and {why}: no validation runs",
             f"{fix}, or monitor: {other}" if other else fix,
             is_sure and all(known) and known[index] == _WAITING[0] and _ends(arguments, trainer),

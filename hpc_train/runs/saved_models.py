@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hpc_train.codec import Document, encode
 from hpc_train.config.lightning_home import of_project
-from hpc_train.config.specs import is_object, read_object
+from hpc_train.config.specs import callbacks_of, is_object, read_object
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.runs.atomic import write_text
@@ -128,10 +128,10 @@ def never_logged(run: RunDir) -> tuple[str, str] | None:
     try:
         final = json.loads(run.final_metrics.read_text(encoding="utf-8"))
         logged = sorted(name for name in final if name not in ("step", "epoch"))
-        callbacks = read_plan(run).training.trainer.get("callbacks") or []
+        callbacks = callbacks_of(read_plan(run).training.trainer)
     except (OSError, ValueError, TypeError, HpcTrainError):
         return None
-    for callback in callbacks if isinstance(callbacks, list) else [callbacks]:
+    for _, callback in callbacks:
         class_path, arguments = read_object(callback, "") if is_object(callback) else ("", {})
         monitor = arguments.get("monitor")
         known = (*logged, "step", "epoch")

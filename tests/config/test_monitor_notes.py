@@ -30,12 +30,17 @@ KEEPS = "class_path: pytorch_lightning.callbacks.ModelCheckpoint, init_args: {fi
 
 
 def notes_of(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *, returned: str = "o", callback: str = ""
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    returned: str = "o",
+    callback: str = "",
+    listed: bool = True,
 ) -> list[str]:
     monkeypatch.chdir(folder)
     write(folder, NETS.replace("RETURNED", returned), "nets.py")
     text = f"{MINIMAL}trainer:\n  max_epochs: 1\n"
-    text += f"  callbacks:\n  - {{{callback}}}\n" if callback else ""
+    text += f"  callbacks:\n  {'- ' if listed else '  '}{{{callback}}}\n" if callback else ""
     notes = api.load(write(folder, text)).notes
     return [it.replace(f"{folder}/", "") for it in notes if "logs train_loss" in it]
 
@@ -238,3 +243,14 @@ def test_a_model_of_an_own_base_in_another_file_is_read_with_it(
     text += f"trainer:\n  max_epochs: 1\n  callbacks:\n  - {{{checkpoint}}}\n"
     notes = [it for it in api.load(write(tmp_path, text)).notes if " logs " in it]
     assert [it.partition(" logs ")[2] for it in notes] == ([logs] if logs else [])
+
+
+def test_a_callback_without_a_list_is_looked_at_as_one_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = notes_of(tmp_path, monkeypatch, callback=STOPS % ("val_acc", "max"), listed=False)
+    place = PLACE.replace("callbacks.0", "callbacks")
+    assert notes == [
+        f'{place} is val_acc, and {LOGS}: write monitor: val_loss, or self.log("val_acc", ...)'
+        f" {IN_STEP}"
+    ]
