@@ -51,6 +51,7 @@ from hpc_train.plan.shape import BatchSplitError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
+from hpc_train.runs.events import is_cancel_asked
 from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import waited_lock
@@ -166,6 +167,11 @@ def _refuse_what_goes_on_by_itself(
         moved, _, way = look_for_its_folder(run, status.job_id).partition(": ")
         if moved and status.state is RunState.PENDING and status.backend == "slurm":
             raise HpcTrainError(f"{what}; {moved}", way)
+        if is_cancel_asked(read_history(run.events)):
+            raise HpcTrainError(
+                f"{what}, and is being cancelled: its ranks save first",
+                f"hpc-train resume {word} once hpc-train status {word} says cancelled",
+            )
         if changed and status.backend != SESSION:
             changed()
             saves = " (it saves)" if status.state is RunState.RUNNING else ""

@@ -134,16 +134,6 @@ def test_a_class_that_was_renamed_gets_its_name_back(hpc, project: Path, run: Ru
     assert hpc("resume", "x", "--dry-run").code == 0
 
 
-def test_a_syntax_error_at_a_resume_is_corrected_and_not_changed_back(
-    hpc, project: Path, run: RunDir
-) -> None:
-    (project / "nets.py").write_text(NETS + "print((1)\n")
-    line = NETS.count("\n") + 1
-    fix = "fix: the file cannot be imported: "
-    out = refused(hpc, "resume x --dry-run", f"nets.py:{line}: '(' was never closed", fix)
-    assert "a run keeps" not in out
-
-
 def test_an_argument_that_is_gone_is_no_key_to_change(hpc, project: Path) -> None:
     submitted = hpc("submit", "cfg.yaml", "model.init_args.lr=0.5", "--json")
     ended(RunDir(Path(json.loads(submitted.out)["run_dir"])), "cancelled")

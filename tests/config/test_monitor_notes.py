@@ -250,7 +250,5 @@ def test_a_callback_without_a_list_is_looked_at_as_one_in_it(
 ) -> None:
     notes = notes_of(tmp_path, monkeypatch, callback=STOPS % ("val_acc", "max"), listed=False)
     place = PLACE.replace("callbacks.0", "callbacks")
-    assert notes == [
-        f'{place} is val_acc, and {LOGS}: write monitor: val_loss, or self.log("val_acc", ...)'
-        f" {IN_STEP}"
-    ]
+    write = f'write monitor: val_loss, or self.log("val_acc", ...) {IN_STEP}'
+    assert notes == [f"{place} is val_acc, and {LOGS}: {write}"]
