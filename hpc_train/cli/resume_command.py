@@ -119,6 +119,8 @@ def _planned(
     lead_s, goes_on = again.plan.slurm.signal_lead_s, again.plan.requeue.enabled
     print_notes(time_notes(flags["time"], lead_s, goes_on=goes_on))
     _tell_changes(run)
+    if not new_snapshot:
+        _tell_newer_than_copy(run)
     print_notes(again.notes)
     first_step = _first_step(run) if again.plan.verb == "fit" else None
     attempts = attempts_in(read_events(run.directory.events))
@@ -201,6 +203,18 @@ def _of_a_script(script: ScriptPlan, taken: int, run: api.Run) -> str:
     if script.resume_when:
         known = f"script.resume names {script.resume_when}, and none of this run is there"
     return f"{script.path} takes {steps} again unless it finds a checkpoint by itself: {known}"
+
+
+def _tell_newer_than_copy(run: api.Run) -> None:
+    """A bug that was mended in the project's folder is still in the copy."""
+    from hpc_train.runs.provenance import newer_than_copy
+
+    if newer := newer_than_copy(run.directory):
+        files, copy = newer
+        renewed = f"hpc-train resume {run_word(run.directory.path)} --new-snapshot takes them"
+        way = renewed if copy.run == run.directory.path else "a run that is submitted anew has them"
+        lacks = f"which lacks the changes since then in {copy.original}: {files}"
+        print_notes([f"it goes on with its copy of the code, {lacks}; {way}"])
 
 
 def _tell_changes(run: api.Run) -> None:

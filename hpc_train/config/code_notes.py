@@ -44,6 +44,7 @@ from hpc_train.config.monitor_modes import mode_notes
 from hpc_train.config.monitor_notes import monitor_notes
 from hpc_train.config.near_hooks import near_hooks
 from hpc_train.config.own_modules import hiding
+from hpc_train.config.paths_not_copied import notes_on_paths_not_copied
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.rank_zero_calls import rank_zero_notes
 from hpc_train.config.ranks_apart import Apart
@@ -95,10 +96,12 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
         notes += inner_launcher_notes(loaded.config, workdir)
         notes += notes_on_arguments(loaded.config, workdir)
         notes += notes_on_absent_reads(loaded.config, workdir)
+        notes += notes_on_paths_not_copied(loaded, workdir)
         notes += _on_losses(loaded.config, workdir)
         notes += [*_on_old(loaded.config, workdir), *_on_gone(loaded.config, workdir)]
         return [*notes, *_on_ranks(loaded.config, workdir), *_on_heads(loaded, workdir)]
-    return [*_notes(loaded, workdir), *_on_heads(loaded, workdir)]
+    not_copied = notes_on_paths_not_copied(loaded, workdir)
+    return [*_notes(loaded, workdir), *not_copied, *_on_heads(loaded, workdir)]
 
 
 def _on_heads(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:

@@ -26,7 +26,7 @@ from hpc_train.runs.atomic import write_text
 from hpc_train.runs.imported_code import gone_of, imported_by
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
-from hpc_train.runs.snapshot import copy_at
+from hpc_train.runs.snapshot import CodeCopy, copy_at
 
 DIFF_LIMIT = 1_000_000  # characters; a larger one is somebody's data
 SOURCES_LIMIT = 1000
@@ -119,6 +119,22 @@ def code_changes(run: RunDir) -> str:
     workdir = Path(plan.workdir) if Path(plan.workdir).is_dir() else Path.cwd()
     now = code_state(workdir, packages_of(plan))
     return named_files(imported_edits(run, before, now))
+
+
+def newer_than_copy(run: RunDir) -> tuple[str, CodeCopy] | None:
+    """The files that the project has otherwise than the run's copy of its code, and that copy.
+
+    None where the run has no copy, or nothing that it imports differs.
+    """
+    plan = read_plan(run)
+    workdir = Path(plan.workdir)
+    copy = copy_at(workdir)
+    if copy is None or not workdir.is_dir() or not copy.original.is_dir():
+        return None
+    copied, now = (_sources(it, packages_of(plan)) for it in (workdir, copy.original))
+    project = Path(copy.selection.project)
+    files = imported_by(run, copy.original, project, _differing(copied, now))
+    return (named_files(files), copy) if files else None
 
 
 def edited_meanwhile(run: RunDir, before: int | None) -> list[str]:

@@ -112,8 +112,11 @@ def select(wanted: SnapshotConfig, workdir: Path, runs_dir: Path, origins: Origi
     if not chosen:
         hint = "git add the files that the training needs, or set snapshot.untracked=true"
         raise origins.error("snapshot", f": git tracks no file in {project}", hint)
-    _check_size(project, chosen, wanted.max_mb, origins)
     links = tuple(_link(name, workdir, project, origins) for name in wanted.link)
+    # Of a linked folder git may have a .gitkeep, which would stand in the place of the link.
+    below = tuple(f"{link}/" for link in links)
+    chosen = tuple(name for name in chosen if not name.startswith(below))
+    _check_size(project, chosen, wanted.max_mb, origins)
     return Selection(project=str(project), prefix=prefix, names=chosen, links=links)
 
 

@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 
 from hpc_train.config.near_paths import meant_path
+from hpc_train.runs.snapshot import copy_at
 from hpc_train.training.frame_text import IN_WORKER, nodes_of
 from hpc_train.training.frame_values import failing_line, value_of
 
@@ -52,7 +53,13 @@ def absent_file(error: BaseException, said: str) -> str:
         return meant
     if path.startswith("~"):
         return f"nothing replaces ~ here: os.path.expanduser({path!r}), or the whole path"
-    return f"a relative path begins in {Path.cwd()}: {meant or 'write the whole path'}"
+    begins = f"a relative path begins in {Path.cwd()}"
+    copy = None if meant else copy_at(Path.cwd())
+    if copy and (copy.original / path).exists():
+        link = f"snapshot.link=[{Path(path).parts[0]}]"
+        lacks = f"the copy of {copy.original} (snapshot: git), which lacks what git does not track"
+        return f"{begins}, {lacks}: submit it with {link}, or write the whole path"
+    return f"{begins}: {meant or 'write the whole path'}"
 
 
 def _without_slash(path: str, error: FileNotFoundError) -> str:

@@ -75,6 +75,8 @@ def test_a_resume_runs_the_copy_of_the_submission_unless_a_new_one_is_asked_for(
     said = hpc("resume", "x", "--nodes", "1")
     assert (said.code, copied.read_text()) == (0, NETS)
     assert "the code is not" not in said.err
+    lacks = f"its copy of the code, which lacks the changes since then in {project}: nets.py;"
+    assert f"{lacks} hpc-train resume {run.run_id} --new-snapshot takes them" in said.err
     assert Path(plan_of(run).workdir) == copied.parent
     end(run)
     before = run.environment.read_text()
@@ -82,7 +84,8 @@ def test_a_resume_runs_the_copy_of_the_submission_unless_a_new_one_is_asked_for(
     assert hpc("resume", "x", "--new-snapshot").code == 4
     assert (copied.read_text(), run.environment.read_text()) == (NETS, before)
     taken.has("sbatch", "echo Submitted batch job 8")
-    assert hpc("resume", "x", "--new-snapshot").code == 0
+    said = hpc("resume", "x", "--new-snapshot")
+    assert (said.code, "lacks the changes" in said.err) == (0, False)
     assert copied.read_text() == NETS + "# 2\n"
     assert "# 2" in next(run.path.glob("code-*.diff")).read_text()
     assert hpc("diff", "x").out == "config    slurm.nodes: 1 -> 2\n", "what resume was told"
