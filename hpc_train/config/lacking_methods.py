@@ -15,6 +15,7 @@ from hpc_train.config.modules import bound_in
 from hpc_train.config.specs import read_object
 from hpc_train.config.sure_refusals import check_old_hooks
 from hpc_train.config.sure_steps import wrong_step
+from hpc_train.config.whole_batch import whole_batch_predicted
 from hpc_train.errors import ConfigError
 
 _RATES = ("lr", "learning_rate")
@@ -70,6 +71,8 @@ def check_evaluated(
             check_old_hooks(class_path, old.get(verb, ()), path)
             if said := logs_in_predict(class_path, path) if verb == "predict" else "":
                 raise ConfigError(f"{said}, and Lightning takes no log of a prediction", INSTEAD)
+    if verb == "predict" and not lacking and (wrong := whole_batch_predicted(loaded, path)):
+        raise ConfigError(*wrong)
     if lacking:
         validates = verb == "test" and _validates(loaded, path)
         other = "; or hpc-train validate RUN, for the validation data" if validates else ""
