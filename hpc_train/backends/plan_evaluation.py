@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from hpc_train.backends.find_weights import FoundWeights, choose_and_hold
 from hpc_train.backends.moved_run import at_its_place
 from hpc_train.config.compose import COMMAND_LINE
 from hpc_train.config.load import LoadedConfig, load
+from hpc_train.config.modules import UNREADABLE
 from hpc_train.config.validate import check, check_methods
 from hpc_train.errors import ConfigError, HpcTrainError, UsageError
 from hpc_train.plan.evaluations import NEEDED
@@ -24,6 +26,9 @@ from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import find_run, folders
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.weights_arguments import run_of_weights
+
+_KEY = re.compile(r"\b(?:model|data)\.class_path\b")
+_MEANT = re.compile(r"did you mean '(\w+(?:\.\w+)+)'")
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ def _forget_what_has_passed(loaded: LoadedConfig) -> None:
             setattr(loaded.config.slurm, key, None)
 
 
-def _check_that_it_fits(loaded: LoadedConfig, run: RunDir, workdir: Path) -> None:
+def _check_that_it_fits(loaded: LoadedConfig, run: RunDir, workdir: Path, verb: Verb) -> None:
     """Refuse what the classes of today do not take; the run's own file is not to be edited.
 
     Raises:
@@ -54,12 +59,14 @@ def _check_that_it_fits(loaded: LoadedConfig, run: RunDir, workdir: Path) -> Non
         check(loaded, workdir=workdir)
     except ConfigError as error:
         changed = code_changes(run) if str(run.config) in error.message else ""
-        if not changed:
+        if not changed or error.hint.startswith(UNREADABLE):
             raise
-        shown = f"hpc-train diff {run_word(run.path)}"
-        hint = (
-            f"the run was trained with another code: {changed}; take that back ({shown} shows it)"
-        )
+        word = run_word(run.path)
+        back = f"take that back (hpc-train diff {word} shows it)"
+        key, meant = _KEY.search(error.message), _MEANT.search(error.hint)
+        if key and meant:  # it has another name by now, which the key takes
+            back += f", or hpc-train {verb} {word} {key[0]}={meant[1]}"
+        hint = f"the run was trained with another code: {changed}; {back}"
         raise ConfigError(error.message, hint) from error
 
 
@@ -119,7 +126,7 @@ def plan_evaluation(
     # No gradient is shared, so that any number of ranks will do.
     config.micro_batch_size = before.batch.micro_batch_size
     config.global_batch_size = before.batch.micro_batch_size * shape_of(config).world_size
-    _check_that_it_fits(loaded, run, workdir)
+    _check_that_it_fits(loaded, run, workdir, verb)
     check_methods(loaded, NEEDED[verb], verb, workdir=workdir)
     python, origins = before.shell.python, loaded.origins
     decided = make_plan(config, workdir=workdir, python=python, for_script=True, origins=origins)

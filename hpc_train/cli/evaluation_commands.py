@@ -12,6 +12,7 @@ from hpc_train.cli.common import (
     complete_keys,
     flag_options,
     json_option,
+    print_notes,
     run_argument,
     runs_dir_option,
     shell_word,
@@ -21,7 +22,7 @@ from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.config.words import OF_DATA, WEIGHTS
 from hpc_train.errors import UsageError
 from hpc_train.plan.plan import Verb
-from hpc_train.runs.layout import CHECKPOINT_NAME
+from hpc_train.runs.layout import CHECKPOINT_NAME, RunDir
 from hpc_train.runs.run_word import run_word
 
 WHAT = {
@@ -73,6 +74,7 @@ def evaluation_command(verb: Verb) -> click.Command:
         _refuse_files(overrides)
         found = run_to_read(run, runs_dir)
         made, weights = found.evaluate(verb, *overrides, ckpt=ckpt, cluster=cluster or "", **flags)
+        _tell_changes(found.directory)
         told = {"weights": weights}
         if verb == "predict":
             told["predictions"] = str(made.directory.predictions)
@@ -88,3 +90,10 @@ def evaluation_command(verb: Verb) -> click.Command:
         return tell_and_stay(made, document, say, follow=follow, wait=wait, as_json=as_json)
 
     return command
+
+
+def _tell_changes(run: RunDir) -> None:
+    from hpc_train.runs.provenance import code_changes
+
+    if changes := code_changes(run):
+        print_notes([f"the code is not that of the run: {changes}"])

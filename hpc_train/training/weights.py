@@ -16,6 +16,8 @@ from hpc_train.errors import CheckError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.provenance import code_changes
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.weights_arguments import OtherArgument, other_arguments, run_of_weights
 from hpc_train.training.resume.rank_checkpoint import load_tensors
 from hpc_train.training.weight_prefixes import with_own_names
@@ -104,7 +106,10 @@ def _fix(said: str, plan: Plan | None) -> str:
         others = other_arguments(run, model.class_path, model.init_args, path)
     needed = _of_shapes(said, others)
     if not run or not needed:
-        return "they are of another model: name others, or give the model the init_args it had then"
+        had = "the init_args it had then"
+        if run and (changed := code_changes(run)):
+            had += f", or its code: {changed} (hpc-train diff {run_word(run.path)})"
+        return f"they are of another model: name others, or give the model {had}"
     had = f"{run.name} ({run.run_id}) had"
     if not all(it.typed for it in needed):
         return f"they are of another model: name others; {had} {', '.join(it.had for it in needed)}"

@@ -11,7 +11,7 @@ import hpc_train
 from hpc_train import api
 from hpc_train.errors import ConfigError
 from hpc_train.runs.layout import RunDir
-from tests.cli.run_of_yesterday import ended, evaluation, project, refused, run, saved
+from tests.cli.run_of_yesterday import NETS, ended, evaluation, project, refused, run, saved
 
 __all__ = ["evaluation", "project", "run"]
 
@@ -43,6 +43,21 @@ def test_an_evaluation_names_the_training_whose_model_it_takes(
     refused(hpc, f"test {evaluation.run_id}", f"is {what} of x", f"hpc-train test {run.run_id}")
     evaluation.plan.write_text(json.dumps({**plan, "verb": verb, "name": "gone"}))
     refused(hpc, f"test {evaluation.run_id}", f"{what}, and no training", "name the training")
+
+
+def test_of_other_code_the_new_name_of_the_class_is_typed(
+    hpc, project: Path, run: RunDir, evaluation: RunDir
+) -> None:
+    assert "the code is not" not in hpc("test", "x", "--json").err
+    (project / "nets.py").write_text(f"{NETS}# longer\n")
+    assert "note: the code is not that of the run: nets.py\n" in hpc("test", "x").err
+    (project / "nets.py").write_text(NETS.replace("class Net(", "class MyNet("))
+    back = f"nets.py; take that back (hpc-train diff {run.run_id} shows it)"
+    typed = f"hpc-train test {run.run_id} model.class_path=nets.MyNet"
+    refused(hpc, f"test {run.run_id}", "nets has no class 'Net'", f"{back}, or {typed}")
+    assert hpc(*typed.split()[1:], "--json").code == 0
+    (project / "nets.py").write_text(f"{NETS}print((1)\n")
+    refused(hpc, "test x", "'(' was never closed", "fix: the file cannot be imported: ")
 
 
 def test_a_test_is_not_made_longer(hpc, run: RunDir, evaluation: RunDir) -> None:
