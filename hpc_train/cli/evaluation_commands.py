@@ -83,8 +83,7 @@ def evaluation_command(verb: Verb) -> click.Command:
             where = {"run": made.directory.run_id, "run_dir": str(made.directory.path)}
             for name, value in {**where, **told}.items():
                 click.echo(f"{name:<10} {value}", err=as_json)
-            watch = run_word(made.directory.path)
-            click.echo(f"watch      hpc-train status {watch}", err=as_json)
+            click.echo(f"watch      hpc-train status {run_word(made.directory.path)}", err=as_json)
 
         document = {"job_id": made.status().job_id, **told} if as_json else {}
         return tell_and_stay(made, document, say, follow=follow, wait=wait, as_json=as_json)
