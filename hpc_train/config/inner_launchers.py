@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.counted_gpus import COUNT, counted_gpus, notes_without_gpus
 from hpc_train.config.schema import Config
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.spawned_ranks import spawned_ranks
@@ -70,8 +71,15 @@ def inner_launcher_notes(config: Config, workdir: Path) -> Iterator[str]:
         found = submitted_script(file, config.script.path or "", given)
         command = f": {found.command()}" if found and (given or found.nodes or found.gpus) else ""
         yield f"{config.script.path}:{line} {said}: {hint}{command}"
-    if tree is None or config.script.launcher == "none":
+    if tree is None:
         return
+    on_cpu = config.script.accelerator == "cpu"
+    if config.script.launcher == "none":
+        why, ranks = "script.accelerator=cpu", config.slurm.gpus_per_node
+        path = config.script.path or ""
+        yield from notes_without_gpus(path, tree, ranks=ranks, why=why) if on_cpu else ()
+        return
+    counted = {it.line: it for it in counted_gpus(tree)} if on_cpu else {}
     told = _outside_of_ranks(tree)
     for call, started in started_commands(tree):
         launcher, script = started_launcher(started)
@@ -83,4 +91,7 @@ def inner_launcher_notes(config: Config, workdir: Path) -> Iterator[str]:
             )
     slurm = config.slurm
     for line, said, hint in spawned_ranks(tree, nodes=slurm.nodes, gpus=slurm.gpus_per_node):
+        if line in counted:
+            number = counted[line].instead(slurm.gpus_per_node)
+            hint = hint.replace("add ", f"{number} ({COUNT}() is 0 on CPUs), add ", 1)
         yield f"{config.script.path}:{line} {said}: {hint}"
