@@ -34,7 +34,7 @@ def refused_samplers(
     for call in sure_calls(tree):
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "fit":
             continue
-        scope = _Scope(tree, call)
+        scope = _CallScope(tree, call)
         trainer = scope.value(call.func.value)
         if not isinstance(trainer, ast.Call) or ast.unparse(trainer.func) not in trainers:
             continue
@@ -44,7 +44,7 @@ def refused_samplers(
 
 def _of_fit(
     fit: ast.Call,
-    scope: _Scope,
+    scope: _CallScope,
     class_of: Callable[[str], Located | None],
     path: Sequence[str],
 ) -> tuple[str, str] | None:
@@ -70,7 +70,7 @@ def _of_fit(
     return f"fits with {found.name}.{_HOOK} ({place_of(found, line, path)}): {said}", hint
 
 
-def _of_loader(loader: ast.Call, scope: _Scope) -> tuple[str, str] | None:
+def _of_loader(loader: ast.Call, scope: _CallScope) -> tuple[str, str] | None:
     given: Mapping[str | None, ast.expr] = {it.arg: it.value for it in loader.keywords}
     is_open = None in given or any(isinstance(it, ast.Starred) for it in loader.args)
     place = loader.args[_SAMPLER] if len(loader.args) > _SAMPLER else None
@@ -85,7 +85,7 @@ def _of_loader(loader: ast.Call, scope: _Scope) -> tuple[str, str] | None:
     return f"fits with the DataLoader of line {loader.lineno}{at}: {said}", hint
 
 
-class _Scope:
+class _CallScope:
     """What names mean at a call: those of the function around it, else those of the module."""
 
     def __init__(self, tree: ast.Module, call: ast.Call) -> None:

@@ -39,10 +39,10 @@ def started_commands(tree: ast.Module) -> Iterator[tuple[ast.Call, Command]]:
         words = {it.arg: it.value for it in call.keywords}
         given = call.args[0] if call.args else words.get("args", words.get("command"))
         if given is not None and CALLS.fullmatch(f"{names.get(first, first)}{dot}{rest}"):
-            yield from ((call, it) for it in _Named(tree, call).commands(given))
+            yield from ((call, it) for it in _CommandNames(tree, call).commands(given))
 
 
-class _Named:
+class _CommandNames:
     """What names mean at a call: those of the function around it, else those of the module."""
 
     def __init__(self, tree: ast.Module, call: ast.Call) -> None:
