@@ -91,7 +91,7 @@ def notes_here(
         is_followed: What the ranks say is shown; those of a config say it themselves.
     """
     on_devices = [] if plan.hosts else _notes_on_devices(plan, dev, is_followed=is_followed)
-    return [*on_devices, *_notes_on_script(plan, environ)]
+    return [*on_devices, *_notes_on_script(plan, environ), *_notes_on_spawns(plan, dev)]
 
 
 def _notes_on_devices(plan: Plan, dev: Path, *, is_followed: bool) -> list[str]:
@@ -119,6 +119,19 @@ def _notes_on_script(plan: Plan, environ: Mapping[str, str]) -> list[str]:
     tree = script_tree(Path(plan.workdir or ".") / path)
     known = {*environ, *plan.shell.variables}
     return [*notes_on_variables(path, tree, known, ranks=ranks)] if tree else []
+
+
+def _notes_on_spawns(plan: Plan, dev: Path) -> list[str]:
+    """Of a script that starts a rank for each GPU here; where it is for CPUs, its load has told."""
+    gpus = plan.shape.gpus_per_node
+    if plan.script is None or plan.script.launcher != "none" or not gpus or plan.hosts:
+        return []
+    from hpc_train.config.counted_gpus import notes_without_gpus
+    from hpc_train.config.script_tree import script_tree
+
+    tree = None if _has_gpu(dev) else script_tree(Path(plan.workdir or ".") / plan.script.path)
+    why = "this machine has no GPU"
+    return [*notes_without_gpus(plan.script.path, tree, ranks=gpus, why=why)] if tree else []
 
 
 def _line_for_gpus(plan: Plan) -> tuple[str, str] | None:

@@ -21,6 +21,7 @@ from hpc_train.config.epoch_stepped import epoch_stepped
 from hpc_train.config.epoch_warmups import epoch_warmup
 from hpc_train.config.fixed_ranks import fixed_ranks
 from hpc_train.config.gone_uses import gone_notes
+from hpc_train.config.hidden_gpus import hidden_gpus
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
 from hpc_train.config.inner_launchers import inner_launcher_notes
@@ -77,6 +78,7 @@ from hpc_train.config.twice_normalized import (
 from hpc_train.config.typed_arguments import notes_on_arguments
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
+from hpc_train.config.unset_environment import notes_on_unset
 from hpc_train.config.unset_max_steps import unset_max_steps
 from hpc_train.config.unsplit_streams import unsplit_stream
 from hpc_train.config.unstepped_optimizers import unstepped_optimizers
@@ -99,9 +101,10 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
         notes += notes_on_paths_not_copied(loaded, workdir)
         notes += _on_losses(loaded.config, workdir)
         notes += [*_on_old(loaded.config, workdir), *_on_gone(loaded.config, workdir)]
-        return [*notes, *_on_ranks(loaded.config, workdir), *_on_heads(loaded, workdir)]
-    not_copied = notes_on_paths_not_copied(loaded, workdir)
-    return [*_notes(loaded, workdir), *not_copied, *_on_heads(loaded, workdir)]
+        notes += [*_on_ranks(loaded.config, workdir), *_on_heads(loaded, workdir)]
+        return [*notes, *notes_on_unset(loaded, workdir)]
+    notes = [*_notes(loaded, workdir), *notes_on_paths_not_copied(loaded, workdir)]
+    return [*notes, *_on_heads(loaded, workdir), *notes_on_unset(loaded, workdir)]
 
 
 def _on_heads(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
@@ -172,6 +175,10 @@ def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
     tree = script_tree(workdir / (config.script.path or ""))
     if tree is not None and config.script.launcher != "none":
         for line, said, hint in fixed_ranks(tree, ranks=ranks_of(config)):
+            yield f"{config.script.path}:{line} {said}; {hint}"
+        on_node = config.slurm.gpus_per_node if config.script.accelerator != "cpu" else 0
+        if hidden := hidden_gpus(tree, ranks=on_node):
+            line, said, hint = hidden
             yield f"{config.script.path}:{line} {said}; {hint}"
         yield from _on_groups(tree, config, workdir)
     apart = ranks_apart(tree, config, workdir, sys.path) if tree is not None else None

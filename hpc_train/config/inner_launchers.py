@@ -10,16 +10,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.counted_gpus import COUNT, counted_gpus, notes_without_gpus
 from hpc_train.config.schema import Config
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.spawned_ranks import spawned_ranks
 from hpc_train.config.submitting_scripts import submits_jobs, submitted_script
+from hpc_train.config.written_commands import started_commands
 
 _LAUNCHERS = re.compile(
     r"(^|/)torchrun$|^torch\.distributed\.(run|launch)$|(^|/)(accelerate|deepspeed)$"
 )
-CALLS = re.compile(r"os\.(system|popen)|subprocess\.(run|call|check_call|check_output|Popen)")
-_OF_PYTHON = "python"  # in the place of sys.executable
+
+_OF_RANK = re.compile(r"'(?:LOCAL_|GROUP_)?RANK'|'WORLD_SIZE'|'(?:TORCHELASTIC|HPC_TRAIN)_\w+'")
 
 
 def started_launcher(command: Any) -> tuple[str, str]:
@@ -44,6 +46,13 @@ def started_launcher(command: Any) -> tuple[str, str]:
     return "", ""
 
 
+def _outside_of_ranks(tree: ast.Module) -> set[ast.AST]:
+    """What stands under `if "RANK" not in os.environ`, to which no rank comes."""
+    asked = (it for it in ast.walk(tree) if isinstance(it, ast.If))
+    of_rank = (it for it in asked if _OF_RANK.search(ast.unparse(it.test)))
+    return {node for it in of_rank for part in it.body for node in ast.walk(part)}
+
+
 def instead_of(launcher: str, script: str) -> str:
     """What to do with the script that a rank would start by a launcher."""
     itself = f"submit {script or 'the script that it starts'} itself, with its arguments behind --"
@@ -62,31 +71,27 @@ def inner_launcher_notes(config: Config, workdir: Path) -> Iterator[str]:
         found = submitted_script(file, config.script.path or "", given)
         command = f": {found.command()}" if found and (given or found.nodes or found.gpus) else ""
         yield f"{config.script.path}:{line} {said}: {hint}{command}"
-    if tree is None or config.script.launcher == "none":
+    if tree is None:
         return
-    for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and call.args and CALLS.fullmatch(ast.unparse(call.func)):
-            launcher, script = started_launcher(written_command(call.args[0]))
-            if launcher:
-                yield (
-                    f"{config.script.path}:{call.lineno} starts {launcher}, and hpc-train starts"
-                    f" the ranks already: {instead_of(launcher, script)}"
-                )
+    on_cpu = config.script.accelerator == "cpu"
+    if config.script.launcher == "none":
+        why, ranks = "script.accelerator=cpu", config.slurm.gpus_per_node
+        path = config.script.path or ""
+        yield from notes_without_gpus(path, tree, ranks=ranks, why=why) if on_cpu else ()
+        return
+    counted = {it.line: it for it in counted_gpus(tree)} if on_cpu else {}
+    told = _outside_of_ranks(tree)
+    for call, started in started_commands(tree):
+        launcher, script = started_launcher(started)
+        if launcher and call not in told:
+            told.add(call)
+            yield (
+                f"{config.script.path}:{call.lineno} starts {launcher}, and hpc-train starts"
+                f" the ranks already: {instead_of(launcher, script)}"
+            )
     slurm = config.slurm
     for line, said, hint in spawned_ranks(tree, nodes=slurm.nodes, gpus=slurm.gpus_per_node):
+        if line in counted:
+            number = counted[line].instead(slurm.gpus_per_node)
+            hint = hint.replace("add ", f"{number} ({COUNT}() is 0 on CPUs), add ", 1)
         yield f"{config.script.path}:{line} {said}: {hint}"
-
-
-def written_command(node: ast.expr) -> str | list[str]:
-    """A command as far as it stands in the text."""
-    if isinstance(node, ast.List | ast.Tuple):
-        return [_word(it) for it in node.elts]
-    if isinstance(node, ast.JoinedStr):
-        return "".join(_word(it) for it in node.values)
-    return _word(node) if isinstance(node, ast.Constant) else ""
-
-
-def _word(node: ast.expr) -> str:
-    if ast.unparse(node) == "sys.executable":
-        return _OF_PYTHON
-    return str(node.value) if isinstance(node, ast.Constant) else "X"

@@ -111,8 +111,8 @@ def notes_on_array(script: str, tree: ast.Module) -> Iterator[str]:
 def _unset(tree: ast.Module, environ: Container[str], ranks: int) -> Iterator[tuple[int, str, str]]:
     """The line of each, its name, and what is taken in its place: nothing where it fails there."""
     known = {name for name in _texts(tree) if is_of_launcher(name) and name not in environ}
-    known &= {name for name in known if _is_only_read(tree, name)}
-    if not known or any(_changes(it) for it in ast.walk(tree)):
+    known &= {name for name in known if is_only_read(tree, name)}
+    if not known or any(changes_environment(it) for it in ast.walk(tree)):
         return
     nodes = list(sure_nodes(tree))
     inner = {
@@ -149,7 +149,7 @@ def _is_taken(tree: ast.Module, name: str, default: ast.expr | None) -> bool:
     return bool(other) and is_number and other not in _texts(tree)
 
 
-def _is_only_read(tree: ast.Module, name: str) -> bool:
+def is_only_read(tree: ast.Module, name: str) -> bool:
     """Whether nothing but a reading of it has its name: no `in os.environ`, and no assignment."""
     read = sum((read_variable(it) or ("",))[0] == name for it in ast.walk(tree))
     return read == _texts(tree).count(name)
@@ -160,7 +160,7 @@ def _texts(tree: ast.Module) -> list[str]:
     return [it for it in values if isinstance(it, str)]
 
 
-def _changes(node: ast.AST) -> bool:
+def changes_environment(node: ast.AST) -> bool:
     """Whether it may set variables of names that the text does not show."""
     called = ast.unparse(node.func).split(".") if isinstance(node, ast.Call) else []
     of_environ = "environ" in called or called[-1:] in (["putenv"], ["load_dotenv"])

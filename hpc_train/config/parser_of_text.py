@@ -83,14 +83,14 @@ def parsed_in(tree: ast.Module) -> list[Parsed]:
         One for each call of `parse_args` that it is known to come to, whose parser is not open.
     """
     names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    if "parse_args" not in names or _changes_line(tree):
+    if "parse_args" not in names or changes_line(tree):
         return []
     followed = _Followed(tree)
     followed.run()
     return followed.parsed
 
 
-def _changes_line(tree: ast.Module) -> bool:
+def changes_line(tree: ast.Module) -> bool:
     """Whether it may change `sys.argv`: it is only sliced, read or handed on by others."""
     read: set[int] = set()
     for node in ast.walk(tree):

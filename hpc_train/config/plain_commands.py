@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from hpc_train.config.inner_launchers import CALLS, written_command
+from hpc_train.config.written_commands import CALLS, written_command
 
 _PLAIN = frozenset(
     {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import ast
+import itertools
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hpc_train.config.flags import FLAGS
@@ -24,6 +25,8 @@ OF_SUBMIT = (
 )
 # What torch.distributed.launch gave each rank, and a job of ours gives one that declares it.
 OF_EACH_RANK = ("--local_rank", "--local-rank")
+
+_FALSE = ("false", "f", "no", "n", "off", "0", "none", "null")
 
 
 def refused_arguments(tree: ast.Module, arguments: Sequence[str]) -> tuple[str, str]:
@@ -137,6 +140,26 @@ def texts_given(tree: ast.Module, arguments: Sequence[str]) -> dict[str, str]:
             texts.setdefault(name, default.value)
     known = {name: text for name, text in texts.items() if text and name not in stored | others}
     return {} if None in others else known
+
+
+def false_texts(tree: ast.Module, arguments: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Of `type=bool`, which makes True of `False` as well: Python's manual, argparse, "type".
+
+    Returns:
+        The line that adds the option, its longest name, and what was typed.
+    """
+    parser = _only_parser(tree)
+    for call in parser.calls if parser is not None else ():
+        written = {it.arg: it.value for it in call.keywords}
+        options = [str(it.value) for it in call.args if isinstance(it, ast.Constant)]
+        is_bool = "type" in written and ast.unparse(written["type"]) == "bool"
+        if not is_bool or "action" in written or options[0][:1] != "-":
+            continue
+        for word, behind in itertools.pairwise([*arguments, ""]):
+            option, is_joined, value = word.partition("=")
+            value = value if is_joined else behind
+            if option in options and value.lower() in _FALSE:
+                yield call.lineno, max(options, key=len), word if is_joined else f"{word} {behind}"
 
 
 def option_for(key: str, script: Path) -> str:

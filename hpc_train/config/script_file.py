@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpc_train.config.cli_options import check_cli
 from hpc_train.config.gathered import tell_together
+from hpc_train.config.hf_arguments import check_hf
 from hpc_train.config.hydra_overrides import check_overrides
 from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.modules import FoundModule
@@ -103,8 +104,8 @@ def check_script(
             _check_ranks(tree, config, workdir, search_path, origins)
             _check_old(tree, config, origins)
             _check_calls(tree, config, [str((workdir / written).parent), *search_path], origins)
-            check_cli(tree, config, workdir, search_path, origins)
-            check_overrides(tree, config, workdir, search_path, origins)
+            for check in (check_cli, check_overrides, check_hf):
+                check(tree, config, workdir, search_path, origins)
             _check_parser(tree, config, origins)
             _check_parsed(tree, config, origins)
             _check_starts(tree, config, workdir, search_path, origins, last=True)

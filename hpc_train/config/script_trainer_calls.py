@@ -17,6 +17,7 @@ from hpc_train.config.script_arguments import texts_without_type
 from hpc_train.config.script_call_arguments import bound_once, sure_calls
 from hpc_train.config.script_calls import classes_meant
 from hpc_train.config.script_evaluations import wrong_evaluations
+from hpc_train.config.script_samplers import refused_samplers
 from hpc_train.config.script_trainers import imported, made_trainers
 from hpc_train.config.script_words import is_only_read, untyped_word
 from hpc_train.config.trainer_args import NEED_A_LOGGER, NOT_ON_A_CPU, full_precision
@@ -78,6 +79,7 @@ def wrong_calls(script: ScriptText) -> Iterator[tuple[int, str, str]]:
         of_it = [it for it in calls if _is_of_trainer(it.func, held, kinds)]
         wrong = wrong_evaluations(script.tree, of_it, trainer, once, classes.of)
         yield from ((call.lineno, said, hint) for call, said, hint in wrong)
+    yield from refused_samplers(script.tree, kinds, classes.of, script.search_path)
     if is_only_read(script.tree, once):
         yield from _untyped(script)
 

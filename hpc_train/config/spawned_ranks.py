@@ -97,20 +97,35 @@ def instead_of_spawn(nodes: int, ranks: int) -> str:
     return f"add {add}, and {itself}; or {one}"
 
 
+def spawns(tree: ast.Module) -> Iterator[ast.Call]:
+    """The calls of torch's functions that start processes."""
+    names = imported_names(tree)
+    for call in (it for it in ast.walk(tree) if isinstance(it, ast.Call)):
+        first, dot, rest = ast.unparse(call.func).partition(".")
+        if f"{names.get(first, first)}{dot}{rest}" in _SPAWNS:
+            yield call
+
+
+def spawned_number(call: ast.Call) -> ast.expr | None:
+    """What such a call is given as the number of processes; None where it has its default."""
+    given: Mapping[str | None, ast.expr] = {it.arg: it.value for it in call.keywords}
+    return given.get("nprocs", call.args[_NPROCS] if len(call.args) > _NPROCS else None)
+
+
 def _count(call: ast.Call, tree: ast.Module) -> int | None:
     """How many processes are started; None where the text does not tell."""
-    given: Mapping[str | None, ast.expr] = {it.arg: it.value for it in call.keywords}
-    value = given.get("nprocs", call.args[_NPROCS] if len(call.args) > _NPROCS else None)
+    value = spawned_number(call)
     if value is None:
-        is_open = None in given or any(isinstance(it, ast.Starred) for it in call.args)
+        has_more = any(it.arg is None for it in call.keywords)
+        is_open = has_more or any(isinstance(it, ast.Starred) for it in call.args)
         return None if is_open else 1
     if isinstance(value, ast.Name):
-        value = _only_value(value.id, call, tree)
+        value = only_value(value.id, call, tree)
     number = value.value if isinstance(value, ast.Constant) else None
     return number if type(number) is int else None
 
 
-def _only_value(name: str, call: ast.Call, tree: ast.Module) -> ast.expr | None:
+def only_value(name: str, call: ast.Call, tree: ast.Module) -> ast.expr | None:
     """What the only statement that binds a name gives it; None of an argument of a function."""
     nodes = [*ast.walk(tree)]
     around = [it for it in nodes if isinstance(it, ast.FunctionDef) and call in ast.walk(it)]

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hpc_train.config.harmless_code import imported_names, is_of_main
-from hpc_train.config.inner_launchers import CALLS, written_command
 from hpc_train.config.script_starts import own_files
+from hpc_train.config.written_commands import CALLS, written_command
 
 TELLS = "which a job has not"
 _OF_OS = "os.get_terminal_size"

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hpc_train.config.schema import Config
+from hpc_train.config.script_arguments import false_texts
+from hpc_train.config.script_tree import script_tree
 
 # What READMEs write for a place that each reader has elsewhere.
 _PLACEHOLDER = re.compile(r"(?:\.{0,2}/)?(?:path/to|your/path)(?:/|\Z)|/PATH/TO(?:/|\Z)")
@@ -27,6 +29,12 @@ def notes_on_arguments(config: Config, workdir: Path) -> Iterator[str]:
     for word, value in placeholders(words):
         if not (workdir / value).exists():
             yield f"script.args: {word} is a placeholder, and is not there: write your own path"
+    tree = script_tree(workdir / (config.script.path or ""))
+    for line, option, typed in false_texts(tree, words) if tree is not None else ():
+        said = f"{typed} gives True: type=bool makes True of every text that is not empty"
+        no = f"--no-{option.lstrip('-')}"
+        write = f"write action=argparse.BooleanOptionalAction for it there, and type {no}"
+        yield f"script.args: {said} ({config.script.path}:{line}): {write}; or type {option}="
     slurm = config.slurm
     is_alone = config.script.launcher == "none" and slurm.nodes == 1  # its process starts others
     if not is_alone and slurm.nodes * slurm.gpus_per_node > 1 and (of_one := rank_of_one(words)):

@@ -80,6 +80,8 @@ class ScriptFits:
             else:
                 given_back = self._evaluate(trainer, name, method, named)
         except (HpcTrainError, Stopped) as ending:
+            if isinstance(ending, ConfigError):  # of what the script has given it
+                ending.where = ending.where or users_line()
             self._rank.end(ending)
             raise
         except Exception as error:

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from hpc_train.config.counted_gpus import COUNT, counted_gpus
+from hpc_train.config.script_tree import script_tree
+from hpc_train.errors import RunFailedError
 from hpc_train.plan import env_names
 from hpc_train.plan.plan import Plan, Shape
 from hpc_train.plan.states import RankExit
@@ -70,6 +73,8 @@ class ScriptNode(Rank):
         process.ended(None)
         self.is_rank = not self._ranks()
         self.kind_of_end = "left"
+        if self.is_rank and process.plain is None and not plan.script.may_take_no_steps:
+            _check_spawns(plan.script, plan.shape.ranks_per_node)
 
     def _look(self, process: ScriptProcess) -> None:
         """Four times a second: while no rank is there, and when it has left, the script works."""
@@ -124,6 +129,18 @@ def _step(record: ExitRecord) -> int:
 
 def _is_gone(pid: int) -> bool:
     return not Path(f"/proc/{pid}").exists()
+
+
+def _check_spawns(script: ScriptPlan, ranks: int) -> None:
+    """Raise a RunFailedError for a script that has started a rank for each of no GPUs."""
+    torch, tree = sys.modules.get("torch"), script_tree(Path(script.path))
+    counted = next(counted_gpus(tree), None) if tree is not None else None
+    if counted is not None and torch is not None and not torch.cuda.device_count():
+        said = f"{script.path}:{counted.line} started no process, since {COUNT}() is 0 here"
+        raise RunFailedError(
+            f"the script ended with exit code 0 and took no optimizer step: {said}",
+            counted.instead(ranks),
+        )
 
 
 def _run(script: ScriptPlan) -> None:

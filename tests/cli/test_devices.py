@@ -138,6 +138,22 @@ def test_a_script_for_gpus_that_are_not_there_is_noted(
     assert notes_here(plan, {}, dev=tmp_path) == []
 
 
+def test_a_script_that_starts_a_rank_for_each_gpu_is_noted_where_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_devices, "gpus_here", lambda environ: ())
+    monkeypatch.chdir(tmp_path)
+    text = (
+        "import torch, torch.multiprocessing as mp\nmp.spawn(go, nprocs=torch.cuda.device_count())"
+    )
+    (tmp_path / "train.py").write_text(f"{text}\n")
+    plan = api.plan(api.load("train.py", "script.launcher=none", gpus=2))
+    said = "train.py:2 starts no process: torch.cuda.device_count() is 0 (this machine has no GPU)"
+    assert notes_here(plan, {}, dev=tmp_path)[1:] == [f"{said}: write nprocs=2 there"]
+    (tmp_path / "nvidia0").touch()
+    assert notes_here(plan, {}, dev=tmp_path) == []
+
+
 FABRIC = "import lightning as L\nt = L.Fabric(%s)\nt.launch()\n"
 TRAINER = "import pytorch_lightning as pl\nt = pl.Trainer(%s)\nt.fit(1)\n"
 

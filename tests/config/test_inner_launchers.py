@@ -42,6 +42,53 @@ def test_it_is_noted_with_its_line_and_the_script_to_submit(
     assert notes_on(tmp_path, text, "none") == [], "one process a node, which is to start them"
 
 
+LIST = "cmd = ['torchrun', f'--nproc_per_node={n}', 'go.py']"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{LIST} + sys.argv[1:]\nsubprocess.run(cmd, check=True)",
+        f"{LIST}\nsubprocess.run(args=cmd)",
+        f"{LIST}\nline = ' '.join(cmd)\nos.system(line)",
+        f"{LIST}\nsubprocess.Popen(list(map(str, cmd)))",
+        f"{LIST}\nsubprocess.run(shlex.join([*cmd, '--lr', '1']), shell=True)",
+        "cmd = [sys.executable, '-m']\ncmd += ['torchrun', 'go.py']\nsubprocess.call(cmd)",
+        "cmd = ['torchrun']\ncmd.append('-r1')\ncmd.extend(['go.py'])\nsubprocess.run(cmd)",
+        "cmd = 'torchrun '\ncmd += 'go.py'\nos.system(cmd)",
+        "subprocess.run(shlex.split('torchrun --nproc_per_node=2 go.py'))",
+        "cmd = 'torchrun --nproc_per_node=%d go.py' % n\nsubprocess.run(cmd.split())",
+        "os.system('torchrun --nproc_per_node={} go.py'.format(n))",
+        "SCRIPT = 'go.py'\nos.system(f'torchrun {SCRIPT}')",
+        "import subprocess as sp\nsp.run(['torchrun', 'go.py'])",
+        f"if one:\n    cmd = ['python', 'a.py']\nelse:\n    {LIST}\nsubprocess.run(cmd)",
+        f"def launch(n=2):\n    {LIST}\n    subprocess.run(cmd)\nlaunch()",
+        f"{LIST}\ndef launch():\n    subprocess.run(cmd)\nlaunch()",
+    ],
+)
+def test_a_name_for_the_command_is_seen_through(tmp_path: Path, text: str) -> None:
+    (note,) = notes_on(tmp_path, text)
+    line = 1 + len(text.splitlines()) - ("launch()" in text.splitlines()[-1])
+    assert note.startswith(f"old.py:{line} starts torchrun, and hpc-train starts the ranks already")
+    assert "submit go.py itself, with its arguments behind --" in note
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{LIST}\ndef smi(cmd):\n    subprocess.run(cmd)\nsmi(['nvidia-smi'])",
+        f"{LIST}\ndef smi():\n    cmd = ['nvidia-smi']\n    subprocess.run(cmd)",
+        f"{LIST}\nprint(cmd)",
+        "cmd = ['git']\ncmd += ['log', 'torchrun', 'go.py']\nsubprocess.run(cmd)",
+        f"if 'LOCAL_RANK' not in os.environ:\n    {LIST}\n    subprocess.run(cmd)",
+        "cmd = make('torchrun')\nsubprocess.run(cmd)",
+        "cmd = cmd + ['torchrun']\nsubprocess.run(cmd)",
+    ],
+)
+def test_another_command_of_that_name_is_nobodys_business(tmp_path: Path, text: str) -> None:
+    assert notes_on(tmp_path, text) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -137,3 +137,53 @@ def test_one_process_that_starts_all_ranks_may_have_the_rank_of_one(tmp_path: Pa
 @pytest.mark.parametrize("words", [["--rank", "8"], ["--world-size", "2"], ["--rank", "8", "2"]])
 def test_a_rank_alone_may_be_another_thing(tmp_path: Path, words: list[str]) -> None:
     assert notes(tmp_path, *words) == []
+
+
+PARSER = """\
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("-a", "--amp", type=bool, default=True)
+parser.add_argument("--fast", action=argparse.BooleanOptionalAction)
+parser.add_argument("--name")
+parser.add_argument("--lr", type=float)
+args = parser.parse_args()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "typed"),
+    [
+        (["--amp", "False"], "--amp False"),
+        (["--lr", "0", "--amp=false"], "--amp=false"),
+        (["--amp", "0", "--name", "no"], "--amp 0"),
+        (["--amp", "no"], "--amp no"),
+        (["-a", "False"], "-a False"),
+    ],
+)
+def test_a_false_that_type_bool_makes_true_is_told(
+    tmp_path: Path, words: list[str], typed: str
+) -> None:
+    (tmp_path / "train.py").write_text(PARSER)
+    said = f"{typed} gives True: type=bool makes True of every text that is not empty (train.py:3)"
+    write = "write action=argparse.BooleanOptionalAction for it there, and type --no-amp"
+    assert notes(tmp_path, *words) == [f"script.args: {said}: {write}; or type --amp="]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--amp", "True"], PARSER),
+        (["--amp="], PARSER),
+        (["--amp", "1"], PARSER),
+        (["--name", "False"], PARSER),
+        (["--lr", "0"], PARSER),
+        (["--no-fast"], PARSER),
+        ([], PARSER),
+        (["--amp", "False"], PARSER.replace("type=bool", "type=str2bool")),
+        (["--amp", "False"], PARSER.replace("parse_args()", "parse_args(words())")),
+        (["--amp", "False"], "import fire\nfire.Fire(train)\n"),
+    ],
+)
+def test_another_value_is_no_false_text(tmp_path: Path, words: list[str], text: str) -> None:
+    (tmp_path / "train.py").write_text(text)
+    assert notes(tmp_path, *words) == []

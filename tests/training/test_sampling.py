@@ -137,6 +137,18 @@ def test_a_subset_and_weights_are_kept_by_the_way_out() -> None:
         assert way in caught.value.hint
 
 
+def test_the_loader_of_a_script_is_no_train_dataloader() -> None:
+    """It may be one that is given to fit."""
+    batch = Batch(global_batch_size=2, micro_batch_size=2, accumulate=1)
+    loader = DataLoader(Augmented(8), sampler=WeightedRandomSampler([1.0] * 8, 8))
+    said = {False: "train_dataloader: the order", True: "the train loader: the order"}
+    for is_script, words in said.items():
+        place = {"rank": 0, "world_size": 1, "saved_size": None, "is_script": is_script}
+        with pytest.raises(ConfigError) as caught:
+            loader_at(loader, DataPosition(0, 0, 0), batch, **place)
+        assert caught.value.message.startswith(words)
+
+
 def test_evaluation_has_every_sample_once_over_the_ranks() -> None:
     seen = []
     lengths = []

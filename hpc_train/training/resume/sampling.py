@@ -44,8 +44,11 @@ from hpc_train.training.resume.stop import shielded_from_signals
 Loader = DataLoader[Any]
 
 
-def is_shuffled(loader: Loader) -> bool:
+def is_shuffled(loader: Loader, name: str = "train_dataloader") -> bool:
     """Whether the user's train loader shuffles.
+
+    Args:
+        name: What the user knows it by.
 
     Raises:
         ConfigError: its sampler is one of the user's own, whose order cannot be continued.
@@ -53,7 +56,7 @@ def is_shuffled(loader: Loader) -> bool:
     sampler, batch_sampler = loader.sampler, loader.batch_sampler
     if loader.batch_size is None and batch_sampler is None:
         raise ConfigError(
-            "train_dataloader: batch_size=None leaves the batches to the dataset, so the global "
+            f"{name}: batch_size=None leaves the batches to the dataset, so the global "
             "batch cannot be kept",
             "give the DataLoader a batch_size; the plan's micro batch replaces it",
         )
@@ -68,7 +71,7 @@ def is_shuffled(loader: Loader) -> bool:
         type(sampler if plain else batch_sampler).__name__,
         _instead_of(sampler) if plain else PLAIN_ORDER,
     )
-    raise ConfigError(f"train_dataloader: {said}", hint)
+    raise ConfigError(f"{name}: {said}", hint)
 
 
 def _instead_of(sampler: Any) -> str:
@@ -117,7 +120,7 @@ def loader_at(
         rank=rank,
         world_size=world_size,
         start=position,
-        shuffle=is_shuffled(loader) and may_shuffle,
+        shuffle=is_shuffled(loader, *(["the train loader"] if is_script else [])) and may_shuffle,
     )
     return map_style_loader(loader, sampler)
 
