@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.sbatch_names import KNOWN, OWNED
+from hpc_train.config.sbatch_values import with_value
 from hpc_train.config.words import did_you_mean
 
 _WORDS = "now|today|tomorrow|midnight|noon|elevenses|fika|teatime|[ap]m|uts"
@@ -64,7 +65,7 @@ def extra_options(
     """
     options: list[tuple[str, str | None]] = []
     for key, value in extra.items():
-        name = _option_name(key, origins)
+        name = _option_name(key, value, origins)
         if isinstance(value, (list, dict)):
             raise origins.error(
                 f"slurm.extra.{key}",
@@ -78,7 +79,7 @@ def extra_options(
     return options
 
 
-def _option_name(key: str, origins: Origins) -> str:
+def _option_name(key: str, value: object, origins: Origins) -> str:
     full = f"slurm.extra.{key}"
     name = key.lstrip("-").replace("_", "-")
     if _NAME.match(name) is None:
@@ -89,7 +90,8 @@ def _option_name(key: str, origins: Origins) -> str:
         )
     if name in OWNED:
         said = "submits no job held" if name == "hold" else f"sets --{name} itself"
-        raise origins.error(full, f": hpc-train {said}", OWNED[name])
+        hint = with_value(OWNED[name], value, typed=origins.is_typed(full))
+        raise origins.error(full, f": hpc-train {said}", hint)
     if name not in KNOWN:
         meant = did_you_mean(name, KNOWN)
         if meant:
