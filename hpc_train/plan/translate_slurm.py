@@ -31,6 +31,10 @@ _REFUSED = {
 _OF_SRUN = ("kill-on-bad-exit", "label", "mpi", "unbuffered", "cpu-bind", "pty", "overlap", "jobid")
 
 
+_OF_GPUS = re.compile(r"gpu|tres")  # gpus-per-node, mem-per-gpu, tres-per-task
+_GPU_GRES = re.compile(r"gpu|mps|shard")  # gres.conf(5): mps and shard are parts of a GPU
+
+
 def key_of_option(name: str) -> str:
     """The key of the config for an option of sbatch, by its long name; empty where it has none."""
     if name in ("gres", "gpus", "gpus-per-node", "gpus-per-task", "ntasks-per-node"):
@@ -56,6 +60,7 @@ def read_slurm_options(words: list[str], made: Translation) -> list[str]:
 
 def _option(word: str, name: str, value: str, made: Translation) -> None:
     key = name.replace("-", "_")
+    made.asks_gpus |= bool(_OF_GPUS.search(name) or (name == "gres" and _GPU_GRES.search(value)))
     if name in ("gres", "gpus", "gpus-per-node", "gpus-per-task") and not value.isdigit():
         _gpus(word, name, value, made)
     elif name in _COUNTED:
