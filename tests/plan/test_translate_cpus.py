@@ -42,8 +42,10 @@ def test_cpus_of_a_task_that_differ_are_told() -> None:
 
 NO_GPUS = (
     "GPUs",
-    "no option asks for one, and hpc-train asks for one a rank; for ranks on CPUs add"
-    " script.accelerator=cpu to the command",
+    (
+        "no option asks for one, and hpc-train asks for one a rank; for ranks on CPUs add"
+        " script.accelerator=cpu to the command"
+    ),
 )
 
 
