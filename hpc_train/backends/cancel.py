@@ -8,7 +8,7 @@ import shlex
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,11 +70,12 @@ def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
     return status, _cancel(run, status) if is_known else _cancel_unknown(run, status)
 
 
-def refuse_orphan(word: str) -> None:
+def refuse_orphan(word: str, within: Collection[Path] = ()) -> None:
     """Raise for a job that is alive and whose run's folder is gone; else nothing.
 
     Args:
         word: The job's number, or the run's name, id or folder.
+        within: Folders of runs, in one of which that folder was; empty for any.
     """
     if not is_available("squeue"):
         return
@@ -82,7 +83,8 @@ def refuse_orphan(word: str) -> None:
     for job_id, path in live_scripts().items():
         script = Path(path)
         means = asked in (job_id, job_id.partition("_")[0], *names_of_script(script))
-        if means and script.is_absolute() and not script.exists():
+        is_there = not within or any(it in script.parents for it in within)
+        if means and is_there and script.is_absolute() and not script.exists():
             raise NoSuchRunError(
                 f"job {job_id} is alive, but its run's folder is gone ({script})",
                 f"scancel {job_id}",

@@ -7,7 +7,7 @@ import os
 import shlex
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hpc_train.backends.known_plan import known_plan
@@ -40,12 +40,13 @@ from hpc_train.runs.scheduler_view import SchedulerView
 from hpc_train.runs.status import SESSION, UNOPENED_LOG, RunStatus, run_status
 from hpc_train.runs.sweep_dir import is_being_submitted
 from hpc_train.slurm.command import is_available
-from hpc_train.slurm.jobs import JobView, is_federated, query_jobs
+from hpc_train.slurm.jobs import SQUEUE_S, JobView, is_federated, query_jobs
 from hpc_train.slurm.nodes import NodeRow, known_nodes
 from hpc_train.slurm.pending import explain_running, waits_for_nodes
 from hpc_train.slurm.reservations import Reservation, is_reserved, known_reservations
 from hpc_train.slurm.site import chosen_cluster
 from hpc_train.slurm.srun_words import waits_for
+from hpc_train.slurm.waited_for import ends_of, failed_jobs, with_ends
 
 CLUSTERS = "SLURM_CLUSTERS"
 BEING_CANCELLED = "being submitted; it is cancelled as soon as its job is known"
@@ -166,13 +167,27 @@ def ask_slurm(job_ids: Collection[str]) -> SlurmAnswer:
     if not is_available("squeue"):
         return SlurmAnswer(silence="there is no squeue on this machine's PATH")
     try:
-        jobs = query_jobs(job_ids)
+        jobs = _with_ends(query_jobs(job_ids))
     except SlurmError:
         return SlurmAnswer(silence="Slurm does not answer")
     reasons = [job.reason for job in jobs.values()]
     reserved = known_reservations() if any(map(is_reserved, reasons)) else ()
     ask = bool(reserved) or any(map(waits_for_nodes, reasons))
     return SlurmAnswer(jobs, nodes=known_nodes() if ask else (), reservations=reserved)
+
+
+def _with_ends(jobs: Mapping[str, JobView]) -> Mapping[str, JobView]:
+    """The same, with how those have ended for which some wait in vain, by one query for all."""
+    failed = failed_jobs([job.dependency for job in jobs.values() if job.dependency])
+    if not failed:
+        return jobs
+    try:
+        ends = ends_of(failed, SQUEUE_S)
+    except SlurmError:
+        return jobs
+    return {
+        it: replace(job, dependency=with_ends(job.dependency, ends)) for it, job in jobs.items()
+    }
 
 
 def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> SchedulerView:

@@ -138,10 +138,13 @@ def _listed(runs: Sequence[str]) -> str:
 def _asked(run: RunDir, events: Sequence[Event], job: JobView) -> Asked:
     plan, attempts = known_plan(run), attempts_in(events)
     saved = any(attempt.saved_step for attempt in attempts)
+    # The run of a rendered script has no config in which a key could be changed.
+    word = run_word(run.path) if run.config.is_file() else ""
     return Asked(
         options=None if plan is None else dict(plan.slurm.options),
         has_run=any(attempt.job_id == job.job_id for attempt in attempts),
-        # The run of a rendered script has no config in which a key could be changed.
-        resumable=run_word(run.path) if saved and run.config.is_file() else "",
+        run=word,
+        resumable=word if saved else "",
         start=job.start,
+        dependency=job.dependency,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from hpc_train.backends.observe import observe, read_history
 from hpc_train.backends.sweep_jobs import observe_all
@@ -11,12 +12,13 @@ from hpc_train.errors import HpcTrainError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import RunState
 from hpc_train.runs.checkpoints import newest_step
+from hpc_train.runs.events import is_cancel_asked
 from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import all_runs
 from hpc_train.runs.status import RunStatus
-from hpc_train.runs.sweep_dir import SweepDir
+from hpc_train.runs.sweep_dir import SweepDir, events_of_point
 from hpc_train.runs.sweep_status import SweepStatus
 
 _MOST = 20  # of the newest: a plan is read of each
@@ -27,7 +29,7 @@ class Twins:
     """Runs of one name, folder and config, as far as they are of use to who submits another.
 
     Attributes:
-        is_open: Those that wait or train; the newest first.
+        is_open: Those that wait or train, and that nobody has cancelled; the newest first.
         stopped: The newest of all, where it ended early and left a checkpoint.
         step: That of the checkpoint.
     """
@@ -53,7 +55,7 @@ def twins_of(run: RunDir) -> Twins:
     twins = [other for other in alike if not other.done.exists()]
     found = observe(twins, time.time()) if twins else []
     job = newest_job_id(read_history(run.events))
-    is_open = [it for it in found if not it.state.ended and it.job_id != job]
+    is_open = [it for it in found if goes_on(it) and it.job_id != job]
     step = newest_step(twins[0]) if found and alike[0] == twins[0] else 0
     if is_open or not step or not found[0].state.ended or found[0].state is RunState.COMPLETED:
         return Twins(is_open)
@@ -61,14 +63,25 @@ def twins_of(run: RunDir) -> Twins:
 
 
 def twin_of_sweep(sweep: SweepDir) -> SweepStatus | None:
-    """The newest other sweep of its name, in its folder, with its points, that has not ended."""
+    """The newest other sweep of its name, in its folder, with its points, that goes on."""
     others = [SweepDir(it.parent) for it in sweep.path.parent.glob("*/sweep.json")]
     others = sorted((it for it in others if it.path != sweep.path), key=SweepDir.begun)
     own = _what_it_sweeps(sweep)
     alike = [it for it in others[-_MOST:] if _sweeps(it, own)]
     found = observe_all(alike, time.time()) if alike else []
-    open_ones = [it for it in found if isinstance(it, SweepStatus) and not it.state.ended]
+    open_ones = [it for it in found if isinstance(it, SweepStatus) and goes_on(it)]
     return open_ones[-1] if open_ones else None
+
+
+def goes_on(status: RunStatus | SweepStatus) -> bool:
+    """Whether it has neither ended nor been cancelled: what is asked to leave saves first."""
+    if isinstance(status, RunStatus):
+        events = read_history(RunDir(Path(status.run_dir)).events)
+        return not status.state.ended and not is_cancel_asked(events)
+    sweep = SweepDir(Path(status.sweep_dir))
+    told = read_history(sweep.events)
+    still = [it.number for it in status.points if not it.run.state.ended]
+    return any(not is_cancel_asked(events_of_point(sweep, it, told)) for it in still)
 
 
 def _sweeps(sweep: SweepDir, own: tuple[object, ...]) -> bool:

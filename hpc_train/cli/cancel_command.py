@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,7 +64,9 @@ def _others_go_on(run: RunDir) -> list[str]:
 
 
 def _goes_on(status: RunStatus) -> str:
-    """What brings it back."""
+    """What brings it back; of one that waited in vain, without its dependency."""
+    if found := re.search(r"`(hpc-train resume \S+ slurm\.dependency=null)`", status.trouble):
+        return f"go on with: {found[1]}"
     lead = "to go on" if status.backend == SESSION else "go on with"
     return f"{lead}: {goes_on(status)}"
 

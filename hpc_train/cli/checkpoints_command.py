@@ -26,6 +26,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import (
     OF_SCRIPT,
     SavedModel,
+    awaited_metrics,
     best_models,
     is_of_script,
     never_logged,
@@ -130,6 +131,8 @@ def _why_none(run: RunDir) -> str:
 def _tell_no_best(run: RunDir, models: Sequence[SavedModel]) -> None:
     why = never_logged(run)
     of_none = f"no best model: {OF_SCRIPT}" if is_of_script(run) else NO_MODELS
+    if awaited := awaited_metrics(run):
+        of_none = f"no best model: its ModelCheckpoint has saved none by {awaited[0]} so far"
     told = UNDECIDED if newest_undecided(models) else of_none
     click.echo(f"no best model: {why[0]}; {why[1]}" if why else told, err=True)
 

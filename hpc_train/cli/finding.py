@@ -141,7 +141,15 @@ def tell_folder(word: str, name: str, found: InFolderOfRuns, runs_dir: Path | No
 
     Args:
         word: As it was typed; empty where the newest is meant.
+
+    Raises:
+        NoSuchRunError: this folder's run of that name is gone, and its job is alive.
     """
-    if means_another_folders(word or NEWEST[0], name, found, folders(runs_dir)):
+    where = folders(runs_dir)
+    if means_another_folders(word or NEWEST[0], name, found, where):
+        if word:
+            from hpc_train.backends import cancel
+
+            cancel.refuse_orphan(word, where.own)
         what = f"no run of this folder answers to {word!r}" if word else "this folder has no runs"
         print_notes([f"{what}: {found.path.name} is in {found.path.parent.parent}"])

@@ -40,18 +40,18 @@ def goes_on(status: RunStatus) -> str:
         return submit_again(run, *(it.rstrip(",;") for it in found[1].split()))
     if not status.attempts and f"{NO_PYTHON}, /" in status.reason:
         keeps = f"hpc-train resume {name} keeps the Python"
-        return f"{submit_again(run)}, from such an environment; {keeps}"
+        return f"from such an environment: {submit_again(run)}; {keeps}"
     folder = re.search(rf"{NO_FOLDER} (/.*?) is not there on ", status.reason)
     if not status.attempts and folder and Path(folder[1]).is_dir():  # of this host alone
         keeps = f"hpc-train resume {name} keeps the folder"
-        return f"{submit_again(run)}, in a copy of the project that all nodes see; {keeps}"
+        return f"in a copy of the project that all nodes see: {submit_again(run)}; {keeps}"
     if kept_variable := _of_its_env(status, run):
         keeps = f"hpc-train resume {name} keeps the env of its submission"
-        return f"{submit_again(run)}, once env.variables.{kept_variable} is mended; {keeps}"
+        return f"once env.variables.{kept_variable} is mended: {submit_again(run)}; {keeps}"
     last = status.attempts[-1] if status.attempts else None
     if last is None and status.state is RunState.FAILED and has_environment(run):
         keeps = f"hpc-train resume {name} keeps the env of its submission"
-        return f"{submit_again(run)}, with env mended; {keeps}"
+        return f"with env mended: {submit_again(run)}; {keeps}"
     if last is None or last.outcome is not Outcome.USER_ERROR:
         return f"hpc-train resume {name}{with_more(status, run)}"
     has_copy = (Path(status.run_dir) / DOCUMENT).is_file()

@@ -62,7 +62,12 @@ def others_that_go_on(word: str, shown: Entry, runs_dir: Path | None) -> str:
     beside = [it for it in named if it.path.parent == shown.path.parent]
     # Of a sweep only the history of each point tells that it has ended.
     maybe = [it for it in beside if isinstance(it, SweepDir) or not has_ended(_history(it))]
-    going = [it for it in _seen(maybe[:_MOST_ASKED]) if not it.state.ended][:_MOST_SHOWN]
+    open_ones = [it for it in _seen(maybe[:_MOST_ASKED]) if not it.state.ended]
+    if not open_ones:
+        return ""
+    from hpc_train.backends.twins import goes_on
+
+    going = [it for it in open_ones if goes_on(it)][:_MOST_SHOWN]
     if not going:
         return ""
     go = "go" if len(going) > 1 else "goes"

@@ -304,14 +304,14 @@ def _as_key(context: click.Context, option: str, value: str, elsewhere: str, beh
     """What an option of other tools is here, as an option or a key of the config."""
     from hpc_train.config.flags import FLAGS
     from hpc_train.config.other_words import OTHER_WORDS, SAID_OF_KEYS, SWITCHES
-    from hpc_train.config.sbatch_names import OWNED
+    from hpc_train.config.sbatch_names import OWNED, SHORT
     from hpc_train.config.unknown_key import key_of_word
-    from hpc_train.plan.launcher_options import ACCELERATE, DEEPSPEED, SBATCH_SHORT, TORCHRUN
+    from hpc_train.plan.launcher_options import ACCELERATE, DEEPSPEED, TORCHRUN
     from hpc_train.plan.translate_slurm import key_of_option
 
     name = option.lstrip("-").replace("_", "-")
     if not option.startswith("--"):
-        name = SBATCH_SHORT.get(name[:1], name)
+        name = SHORT.get(name[:1], name)
     own = [known for it in context.command.params for known in it.opts]
     if said := SAID_OF_KEYS.get(name.replace("-", "_")):
         return said

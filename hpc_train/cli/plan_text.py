@@ -27,6 +27,7 @@ def print_dry_run(
     with_script: bool = True,
     first_step: int | None = None,
     run: str = "",
+    more: str = "",
 ) -> None:
     """Print what would be submitted.
 
@@ -35,6 +36,7 @@ def print_dry_run(
         with_script: A scheduler gets the script; on this machine nothing does.
         first_step: Of a run that goes on: the steps that it has kept.
         run: Of one that goes on: its id.
+        more: What the last line says of Slurm.
     """
     if as_json:
         import dataclasses
@@ -57,7 +59,7 @@ def print_dry_run(
     if with_script:
         click.secho("\n# job.sbatch", bold=True)
         click.echo(script)
-    click.echo("nothing was submitted and nothing was written (--dry-run)", err=True)
+    click.echo(f"nothing was submitted and nothing was written (--dry-run){more}", err=True)
 
 
 def plan_lines(plan: Plan, shell: Mapping[str, str]) -> list[str]:

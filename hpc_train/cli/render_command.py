@@ -72,7 +72,7 @@ def command(
         click.echo(script, nl=False)
         return 0
     _write(output, script, cfg, force=force)
-    by_sbatch = f"submit it with: sbatch {shell_word(str(output))}"
+    by_sbatch = f"submit it in this folder: sbatch {shell_word(str(output))}"
     click.echo(f"written; {'type each line on its machine' if launcher else by_sbatch}", err=True)
     return 0
 

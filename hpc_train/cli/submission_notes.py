@@ -104,6 +104,24 @@ def note_twin_sweep(sweep: SweepDir) -> None:
         print_notes([f"{same}{job}: where one is enough, {one}"])
 
 
+def note_refusal(plan: Plan) -> bool:
+    """Of a job that is not submitted yet: say what Slurm would refuse, as far as sinfo tells.
+
+    Returns:
+        Whether there is a Slurm that was asked.
+    """
+    from hpc_train.backends.submit import detect_cluster
+    from hpc_train.slurm.partitions import foreseen_refusal
+
+    try:
+        is_there = detect_cluster() == "slurm"
+    except SlurmError:
+        return False
+    if is_there and (said := foreseen_refusal(dict(plan.slurm.options))):
+        print_notes([f"submit would refuse it: {said}"])
+    return is_there
+
+
 def note_torch(cluster: str | None, loaded: LoadedConfig) -> None:
     """Say where a job of Slurm's asks for GPUs, and the torch of this Python knows none."""
     from hpc_train.backends.submit import detect_cluster

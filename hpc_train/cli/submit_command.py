@@ -23,6 +23,7 @@ from hpc_train.cli.prerequisites import check_prerequisite, order_options, prere
 from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.cli.submission_notes import (
     note_allocation,
+    note_refusal,
     note_script_on_slurm,
     note_submission_to,
     note_this_machine,
@@ -38,6 +39,8 @@ from hpc_train.runs.run_word import run_word
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
+
+_TO_ASK = "; --test-only asks Slurm whether and when it would start"
 
 
 @click.command("submit", cls=ConfigCommand)
@@ -137,7 +140,10 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     note_tools(cluster, loaded)
     note_script_on_slurm(cluster, loaded)
     with_script = cluster != "local"
-    print_dry_run(plan, script, with_script=with_script, verbose=verbose, as_json=as_json)
+    more = _TO_ASK if with_script and note_refusal(plan) else ""
+    print_dry_run(
+        plan, script, with_script=with_script, verbose=verbose, as_json=as_json, more=more
+    )
     return 0
 
 
@@ -204,6 +210,7 @@ def _submit_sweep(
         code_for(loaded, Path.cwd(), Path(plan.plan.runs_dir).expanduser(), configs)
         note_torch("slurm", loaded)
         note_tools("slurm", loaded)
+        note_refusal(plan.plan)
         print_dry_sweep(plan, as_json=as_json)
         return 0
     first = prerequisite(

@@ -67,9 +67,13 @@ def _one(key: str, value: Any, origins: Origins) -> str:
 def _as_mapping(key: str, value: Any, origins: Origins) -> str:
     """What to write for what is no mapping."""
     from hpc_train.config.dashes import as_pairs, without_dashes  # on the way to an error
+    from hpc_train.config.extra_flags import as_keys
 
     is_typed = origins.is_typed(key)
-    hint = without_dashes(value) or as_pairs(key, value, is_typed=is_typed)
+    if key == "slurm.extra":
+        hint = as_keys(value, is_typed=is_typed) or without_dashes(value)
+    else:
+        hint = without_dashes(value) or as_pairs(key, value, is_typed=is_typed)
     return hint or (f"write {key}.NAME=VALUE" if is_typed else _PAIRS)
 
 

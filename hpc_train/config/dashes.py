@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from hpc_train.config.sbatch_names import OWNED
 from hpc_train.config.specs import is_object
 from hpc_train.config.whole_forms import flow, loggers_for
 
@@ -38,8 +37,6 @@ def as_pairs(key: str, value: Any, *, is_typed: bool) -> str:
     if not words or not all(it and (it[3] or it[1]) for it in found):
         return ""
     pairs = [(it[2], it[3] or "true") for it in found if it]
-    if len(pairs) == 1 and key == "slurm.extra" and pairs[0][0] in OWNED:
-        return OWNED[pairs[0][0]]
     if is_typed:
         return "write " + " ".join(shlex.quote(f"{key}.{name}={text}") for name, text in pairs)
     return f"write {key.rpartition('.')[2]}: {flow(dict(pairs))}"

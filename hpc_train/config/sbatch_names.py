@@ -1,4 +1,4 @@
-"""The long options of sbatch, and which of them hpc-train sets by keys of its own. Data."""
+"""The options of sbatch, and which of them hpc-train sets by keys of its own. Data."""
 
 from __future__ import annotations
 
@@ -72,3 +72,38 @@ OWNED: Mapping[str, str] = {
     "test-only": "hpc-train submit --test-only asks whether and when it would start",
     "wait": "hpc-train submit --wait stays until its end",
 }
+# sbatch(1) and srun(1), short forms.
+SHORT: Mapping[str, str] = {
+    "N": "nodes",
+    "n": "ntasks",
+    "c": "cpus-per-task",
+    "t": "time",
+    "p": "partition",
+    "A": "account",
+    "J": "job-name",
+    "q": "qos",
+    "G": "gpus",
+    "w": "nodelist",
+    "x": "exclude",
+    "C": "constraint",
+    "o": "output",
+    "e": "error",
+    "D": "chdir",
+    "d": "dependency",
+    "L": "licenses",
+    "a": "array",
+    "H": "hold",
+    "W": "wait",
+    "b": "begin",
+    "i": "input",
+    "s": "oversubscribe",
+    "Q": "quiet",
+    "v": "verbose",
+}
+SWITCHES = frozenset(
+    (
+        *("exclusive", "requeue", "no-requeue", "hold", "parsable", "contiguous", "overcommit"),
+        *("oversubscribe", "quiet", "verbose", "wait", "test-only", "spread-job", "no-kill"),
+        *("use-min-nodes", "reboot", "ignore-pbs", "label", "unbuffered", "pty", "overlap"),
+    )
+)

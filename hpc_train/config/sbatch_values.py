@@ -33,16 +33,30 @@ def with_value(hint: str, value: Any, *, typed: bool) -> str:
         put = f": {_typed(f'slurm.extra.{option}', value)}"
         return f"{_UNDER}{put if typed else f': {{{option}: {_in_file(value)}}}'}"
     found = _KEY.fullmatch(hint)
-    if found is None:
+    if found is None or (found[2] and not typed):
         return hint
-    if found[2]:
-        return f"write {found[1]}={found[2]}" if typed else hint
-    if (fitting := _fitting(found[1], value)) is None:
+    if (fits := key_and_value(hint, value)) is None:
         return hint
     if typed:
-        return f"write {_typed(found[1], fitting)}"
-    beside = "" if "." in found[1] else ", beside slurm and not below it"
-    return f"write {found[1]}: {_in_file(fitting)}{beside}"
+        return f"write {_typed(*fits)}"
+    beside = "" if "." in fits[0] else ", beside slurm and not below it"
+    return f"write {fits[0]}: {_in_file(fits[1])}{beside}"
+
+
+def key_and_value(hint: str, value: Any) -> tuple[str, Any] | None:
+    """The key that a hint says to write, and what it takes of a value; None where none is sure.
+
+    Args:
+        hint: `write KEY`, or with the value that it has to have; others say no key.
+        value: What was written for the option; True for one without a value.
+    """
+    found = _KEY.fullmatch(hint)
+    if found is None:
+        return None
+    if found[2]:
+        return found[1], found[2] == "true"
+    fitting = value if value is True else _fitting(found[1], value)
+    return None if fitting is None else (found[1], fitting)
 
 
 def _fitting(key: str, value: Any) -> Any:
@@ -60,7 +74,7 @@ def _fitting(key: str, value: Any) -> Any:
 
 
 def _typed(key: str, value: Any) -> str:
-    return shlex.quote(f"{key}={value}")
+    return shlex.quote(f"{key}={str(value).lower() if isinstance(value, bool) else value}")
 
 
 def _in_file(value: Any) -> str:

@@ -41,7 +41,7 @@ class SlurmConfig(Section):
     reservation: Optional[str] = None  # name of a reservation
     licenses: Optional[str] = None  # name:count
     dependency: Optional[str] = None  # afterok:12345
-    begin: Optional[str] = None  # not before: now+1hour, 2026-11-30T08:00
+    begin: Optional[str] = None  # not before: now+1hour, tomorrow, 16:00, YYYY-MM-DDT16:00
     comment: Optional[str] = None  # for the accounting
     mail_user: Optional[str] = None  # address for mails of Slurm
     mail_type: Optional[str] = None  # which mails; END,FAIL where there is an address

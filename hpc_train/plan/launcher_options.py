@@ -90,41 +90,6 @@ PYTHON: Mapping[str, OptionRule] = {
     **_refuse(("O", "B", "I", "E", "s", "S"), "set PYTHON... in env.variables", switch=True),
     **_refuse(("W", "X"), "set PYTHONWARNINGS or PYTHON... in env.variables"),
 }
-# sbatch(1) and srun(1), short forms.
-SBATCH_SHORT: Mapping[str, str] = {
-    "N": "nodes",
-    "n": "ntasks",
-    "c": "cpus-per-task",
-    "t": "time",
-    "p": "partition",
-    "A": "account",
-    "J": "job-name",
-    "q": "qos",
-    "G": "gpus",
-    "w": "nodelist",
-    "x": "exclude",
-    "C": "constraint",
-    "o": "output",
-    "e": "error",
-    "D": "chdir",
-    "d": "dependency",
-    "L": "licenses",
-    "a": "array",
-    "H": "hold",
-    "W": "wait",
-    "b": "begin",
-    "i": "input",
-    "s": "oversubscribe",
-    "Q": "quiet",
-    "v": "verbose",
-}
-SBATCH_SWITCHES = frozenset(
-    (
-        *("exclusive", "requeue", "no-requeue", "hold", "parsable", "contiguous", "overcommit"),
-        *("oversubscribe", "quiet", "verbose", "wait", "test-only", "spread-job", "no-kill"),
-        *("use-min-nodes", "reboot", "ignore-pbs", "label", "unbuffered", "pty", "overlap"),
-    )
-)
 _CHOSEN = "the preflight chooses it by what the nodes have; --keep-nccl keeps yours"
 _SET = replace(OptionRule("drop"), why=_MET)
 VARIABLES: Mapping[str, OptionRule] = {

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 
 from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.sbatch_names import KNOWN, OWNED
+from hpc_train.config.sbatch_values import with_value
 from hpc_train.config.words import did_you_mean
 
 _WORDS = "now|today|tomorrow|midnight|noon|elevenses|fika|teatime|[ap]m|uts"
@@ -17,7 +19,7 @@ _WITHOUT_KIND = re.compile(r"\d[\d:_+*]*\Z")
 _BEGIN = rf"(?=.*\w)([-\d:/.+\sT]|{_WORDS}|(second|minute|hour|day|week)s?)+"
 # Keys whose form sbatch(1) fixes: a pattern, and how to write them.
 FORMS: Mapping[str, tuple[str, str]] = {
-    "begin": (_BEGIN, "write it like now+1hour, 16:00 or 2026-11-26T08:00"),
+    "begin": (_BEGIN, "write it like now+1hour, tomorrow, 16:00, or a date: YYYY-MM-DDT16:00"),
     "dependency": (rf"{_AFTER}([,?]{_AFTER})*", "write it like afterok:12345, or --after RUN"),
     "mail_type": (rf"({_MAILS})(,({_MAILS}))*", "write END,FAIL; others: BEGIN, REQUEUE, ALL"),
     "mail_user": (r"\S+", "write one address"),
@@ -31,6 +33,9 @@ FORMS: Mapping[str, tuple[str, str]] = {
         (r"[^\s\[\]]+", "write it without spaces and brackets: a,b"),
     ),
 }
+# Of these several are one text.
+_LISTS = ("nodelist", "exclude", "partition", "licenses", "reservation")
+_ITEM = re.compile(r"\w[\w.:=%@/-]*(?:\[[\w,-]+\])*[\w.-]*")
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z", re.ASCII)
 
 
@@ -50,7 +55,22 @@ def check_form(key: str, value: str, origins: Origins = NOWHERE) -> None:
         kinds = f"write afterok:{bare} (after it ended well) or afterany:{bare}"
         raise origins.error(f"slurm.{key}", f"is {value}, {what}", kinds)
     if not re.fullmatch(form, value.strip(), re.IGNORECASE):
-        raise origins.error(f"slurm.{key}", f"is {value!r}", fix)
+        full = f"slurm.{key}"
+        joined = _joined(value) if key in _LISTS else ""
+        if joined:
+            sign = "=" if origins.is_typed(full) else ": "
+            fix = f"write {full}{sign}{shlex.quote(joined) if sign == '=' else joined}"
+        raise origins.error(full, f"is {value!r}", fix)
+
+
+def _joined(value: str) -> str:
+    """`a,b` of `a b`, `a, b`, `a and b` and `[a, b]`; empty where an item is no name."""
+    listed = re.fullmatch(r"\[([^\[\]]*)\]", value.strip())
+    bare = re.sub(r"\[[^\]]*\]", lambda it: "".join(it[0].split()), listed[1] if listed else value)
+    words = [it.strip("'\"") for it in re.split(r"[\s,;&]+(?![^\[]*\])", bare)]
+    names = [it for it in words if it not in ("", "and")]
+    is_sure = all(_ITEM.fullmatch(it) and not it.isdigit() for it in names)  # `node 2` may be node2
+    return ",".join(names) if is_sure else ""
 
 
 def extra_options(
@@ -64,7 +84,7 @@ def extra_options(
     """
     options: list[tuple[str, str | None]] = []
     for key, value in extra.items():
-        name = _option_name(key, origins)
+        name = _option_name(key, value, origins)
         if isinstance(value, (list, dict)):
             raise origins.error(
                 f"slurm.extra.{key}",
@@ -78,7 +98,7 @@ def extra_options(
     return options
 
 
-def _option_name(key: str, origins: Origins) -> str:
+def _option_name(key: str, value: object, origins: Origins) -> str:
     full = f"slurm.extra.{key}"
     name = key.lstrip("-").replace("_", "-")
     if _NAME.match(name) is None:
@@ -89,7 +109,8 @@ def _option_name(key: str, origins: Origins) -> str:
         )
     if name in OWNED:
         said = "submits no job held" if name == "hold" else f"sets --{name} itself"
-        raise origins.error(full, f": hpc-train {said}", OWNED[name])
+        hint = with_value(OWNED[name], value, typed=origins.is_typed(full))
+        raise origins.error(full, f": hpc-train {said}", hint)
     if name not in KNOWN:
         meant = did_you_mean(name, KNOWN)
         if meant:

@@ -84,6 +84,7 @@ def translate(
             for words in [] if shell.take(filled) else _commands(filled):
                 reader.command(words)
         shell.settle()
+    made.settle_gpus()
     made.settle_shape()
     made.settle_array()
     made.settle_loops()
@@ -165,7 +166,8 @@ class _CommandReader:
             "torchrun": lambda words: self._launcher(words, TORCHRUN),
             "accelerate": lambda words: self._launcher(words[1:], ACCELERATE),
             "deepspeed": lambda words: self._launcher(words, DEEPSPEED),
-            **dict.fromkeys(("srun", "salloc", "sbatch"), self._slurm),
+            "srun": self._slurm,
+            **dict.fromkeys(("salloc", "sbatch"), self._batch),
             **dict.fromkeys(("export", "env", "nohup", "time", "exec"), self.command),
             "conda": self._conda_run,
             **dict.fromkeys(("bash", "sh"), self._shell),
@@ -274,6 +276,10 @@ class _CommandReader:
             self.made.refuse(rest[0], _why_not(rest[0]))
         elif rest:
             self.command(rest)
+
+    def _batch(self, words: list[str]) -> None:
+        self.made.is_batch = True
+        self._slurm(words)
 
     def _conda_run(self, words: list[str]) -> None:
         """`conda run -n NAME COMMAND`."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from hpc_train.config.keys import MEMORY_KEYS
-from hpc_train.config.sbatch_names import KNOWN, OWNED, PASSED_ON
+from hpc_train.config.sbatch_names import KNOWN, OWNED, PASSED_ON, SHORT, SWITCHES
 from hpc_train.config.words import did_you_mean
-from hpc_train.plan.launcher_options import SBATCH_SHORT, SBATCH_SWITCHES
 from hpc_train.plan.translate_folders import LEFT_OUT
 from hpc_train.plan.translation import Translation
 
@@ -32,6 +31,10 @@ _REFUSED = {
 _OF_SRUN = ("kill-on-bad-exit", "label", "mpi", "unbuffered", "cpu-bind", "pty", "overlap", "jobid")
 
 
+_OF_GPUS = re.compile(r"gpu|tres")  # gpus-per-node, mem-per-gpu, tres-per-task
+_GPU_GRES = re.compile(r"gpu|mps|shard")  # gres.conf(5): mps and shard are parts of a GPU
+
+
 def key_of_option(name: str) -> str:
     """The key of the config for an option of sbatch, by its long name; empty where it has none."""
     if name in ("gres", "gpus", "gpus-per-node", "gpus-per-task", "ntasks-per-node"):
@@ -47,9 +50,9 @@ def read_slurm_options(words: list[str], made: Translation) -> list[str]:
         words = words[1:]
         name = typed.lstrip("-")
         if not typed.startswith("--"):  # -N2, -N 2
-            name, glued = SBATCH_SHORT.get(typed[1:2], typed[1:2]), typed[2:]
+            name, glued = SHORT.get(typed[1:2], typed[1:2]), typed[2:]
             value, has_value = (glued, "=") if glued else (value, has_value)
-        if not has_value and name not in SBATCH_SWITCHES and words:
+        if not has_value and name not in SWITCHES and words:
             value, words = words[0], words[1:]
         _option(f"{typed}={value}" if value else typed, name, value, made)
     return words
@@ -57,6 +60,7 @@ def read_slurm_options(words: list[str], made: Translation) -> list[str]:
 
 def _option(word: str, name: str, value: str, made: Translation) -> None:
     key = name.replace("-", "_")
+    made.asks_gpus |= bool(_OF_GPUS.search(name) or (name == "gres" and _GPU_GRES.search(value)))
     if name in ("gres", "gpus", "gpus-per-node", "gpus-per-task") and not value.isdigit():
         _gpus(word, name, value, made)
     elif name in _COUNTED:

@@ -33,6 +33,8 @@ class Translation:
     array: TaskArray = field(default_factory=TaskArray)
     loops: ShellLoops = field(default_factory=ShellLoops)
     cpus_of_task: tuple[str, int] | None = None  # the word and the number of --cpus-per-task
+    is_batch: bool = False  # its whole request is there, as #SBATCH lines or options of sbatch
+    asks_gpus: bool = False  # some option of Slurm's does
     others: list[list[str]] = field(default_factory=list)  # scripts behind the first
     stem: str = "run"  # of the first script that the text names
     # The script's own variables that hold a path which the shell that submits can tell.
@@ -166,6 +168,18 @@ class Translation:
         if nodes > 1 and self.devices:
             self.say(f"devices {self.devices}", "on several nodes Slurm chooses the GPUs")
             self.devices = ""
+
+    def settle_gpus(self) -> None:
+        """Say that the request has no GPU, where it is all there or counts tasks.
+
+        The GPUs of a tutorial's plain `srun python train.py` are those of a job that is not shown.
+        """
+        counted = self.numbers.keys() & {"tasks", "tasks_per_node"}
+        is_told = self.asks_gpus or self.devices or "trainer.accelerator" in self.config
+        if is_told or not self.script or not (self.is_batch or counted):
+            return
+        ours = "no option asks for one, and hpc-train asks for one a rank"
+        self.say("GPUs", f"{ours}; for ranks on CPUs add script.accelerator=cpu to the command")
 
     def _settle_cpus(self, a_node: int, nodes: int) -> None:
         """CPUs of a task are those of several ranks where one task starts them, as torchrun does.

@@ -128,19 +128,26 @@ def never_logged(run: RunDir) -> tuple[str, str] | None:
     try:
         final = json.loads(run.final_metrics.read_text(encoding="utf-8"))
         logged = sorted(name for name in final if name not in ("step", "epoch"))
-        callbacks = callbacks_of(read_plan(run).training.trainer)
-    except (OSError, ValueError, TypeError, HpcTrainError):
+    except (OSError, ValueError, TypeError):
         return None
-    for _, callback in callbacks:
-        class_path, arguments = read_object(callback, "") if is_object(callback) else ("", {})
-        monitor = arguments.get("monitor")
-        known = (*logged, "step", "epoch")
-        if class_path.endswith("ModelCheckpoint") and monitor and monitor not in known:
+    for monitor in awaited_metrics(run):
+        if monitor not in (*logged, "step", "epoch"):
             metrics = ", ".join(logged) or "nothing"
             what = f"its ModelCheckpoint monitors {monitor}, never logged; logged: {metrics}"
             fix = f'write self.log("{monitor}", ...) in the model'
             return what, did_you_mean(monitor, logged) or fix
     return None
+
+
+def awaited_metrics(run: RunDir) -> list[str]:
+    """What the ModelCheckpoints of its config monitor; none of a script's."""
+    try:
+        callbacks = callbacks_of(read_plan(run).training.trainer)
+    except (TypeError, HpcTrainError):
+        return []
+    found = [read_object(it, "") for _, it in callbacks if is_object(it)]
+    own = [given for path, given in found if path.endswith("ModelCheckpoint")]
+    return [str(given["monitor"]) for given in own if given.get("monitor")]
 
 
 def is_of_script(run: RunDir) -> bool:
@@ -201,6 +208,9 @@ def _no_best(run: RunDir) -> HpcTrainError:
         return HpcTrainError(f"{what}: {why_not[0]}", why_not[1])
     if is_of_script(run):
         return HpcTrainError(what, OF_SCRIPT)
+    if awaited := awaited_metrics(run):
+        why = f"its ModelCheckpoint has saved none by {awaited[0]} so far"
+        return HpcTrainError(f"{what}: {why}", f"hpc-train status {run_word(run.path)}")
     checkpoint = of_project("pytorch_lightning.callbacks.ModelCheckpoint", *_project_of(run))
     fix = f"add a {checkpoint} with init_args.monitor to trainer.callbacks"
     if newest_step(run):

@@ -19,7 +19,7 @@ from hpc_train.slurm.command import SACCT, is_available, run
 
 # Above this many jobs the list of ids is left out and all of the user's jobs are read instead.
 IDS_IN_ONE_COMMAND = 500
-BLANK = ("None", "None assigned", "N/A", "Unknown")
+BLANK = ("None", "None assigned", "N/A", "Unknown", "(null)")
 SACCT_FIELDS = "JobID,State,Reason,Start"
 FEDERATED = 1 << 26
 # A cluster's record of a job that another one of its federation runs.
@@ -42,6 +42,7 @@ class JobView:
     reason: str = ""
     start: str = ""  # began, or the scheduler's estimate
     end: str = ""  # of one that runs: its time limit
+    dependency: str = ""  # of one that waits: `afterok:61(unfulfilled)`
 
     @property
     def state(self) -> RunState:
@@ -202,7 +203,7 @@ def _ask_squeue(job_ids: Collection[str]) -> list[JobView]:
         whose.append("--sibling")  # a line of each cluster that knows the job
     # --array: else the tasks of an array that wait are one line, `123_[4-9%2]`.
     said = run(
-        ["squeue", "--array", "--noheader", "--states=all", *whose, "--format=%i|%T|%r|%S|%e"],
+        ["squeue", "--array", "--noheader", "--states=all", *whose, "--format=%i|%T|%r|%S|%e|%E"],
         timeout_s=SQUEUE_S,
     )
     if said.returncode != 0 and "Invalid job id" not in said.stderr:
@@ -296,6 +297,6 @@ def _views(text: str) -> list[JobView]:
 
 
 def _view(line: str) -> JobView | None:
-    """Id, state, reason, start and end of a line, empty where Slurm says that there is none."""
+    """The fields of a line, empty where Slurm says that there is none."""
     cells = ["" if cell in BLANK else cell for cell in line.split("|")]
-    return JobView(*cells) if len(cells) in (4, 5) else None
+    return JobView(*cells) if 4 <= len(cells) <= 6 else None

@@ -14,6 +14,7 @@ from hpc_train.plan.units import memory_mib, slurm_memory, stop_lead_s, time_s
 from hpc_train.slurm.command import NO_ANSWER, run
 from hpc_train.slurm.refusals import no_controller
 from hpc_train.slurm.site import controller_down
+from hpc_train.slurm.what_there_is import unknown_partition
 
 SINFO = ("sinfo", "--federation", "--noheader")  # the job may start in any cluster of it
 _MOST_IN_A_CHAIN = 30  # jobs that anybody would wait for, one after another
@@ -119,6 +120,29 @@ def ask_what_is_given() -> Callable[[Mapping[str, str | None]], str]:
         return ""
 
     return why_not
+
+
+def foreseen_refusal(options: Mapping[str, str | None]) -> str:
+    """What `submit` would say of a job with such options, before it is typed.
+
+    Slurm is asked once; a second time where it shows no partition of that name.
+
+    Returns:
+        Empty where nothing is wrong with it, and where Slurm does not tell.
+    """
+    if options.get("clusters"):
+        return ""  # another cluster's partitions
+    try:
+        known = _partitions()
+    except SlurmError:
+        return ""
+    if strange := unknown_partition(options.get("partition") or "", [it.name for it in known]):
+        return strange
+    try:
+        _check(options, known)
+    except SlurmError as error:
+        return f"{error.message}: {error.hint}"
+    return ""
 
 
 def _check(options: Mapping[str, str | None], known: Sequence[Partition]) -> None:

@@ -16,6 +16,7 @@ from hpc_train.slurm.jobs import seconds_of
 from hpc_train.slurm.nodes import UNUSABLE, NodeRow, NodeState, down_nodes_for, told_out
 from hpc_train.slurm.refusals import ACCOUNT_SHOWN, QOS_SHOWN, first_meaning
 from hpc_train.slurm.reservations import Reservation, explain_reserved, is_reserved
+from hpc_train.slurm.waited_for import never_met, waited_for
 
 # With these the job waits for ever unless somebody changes it.
 PENDING_FOR_GOOD = {
@@ -92,20 +93,24 @@ class Asked:
     Attributes:
         options: sbatch's long options by name, as its run asked for them; None where unknown.
         has_run: It has begun before, and was requeued.
-        resumable: Its run, where a cancel and a resume with another key keep the run's steps.
+        run: Its run, where that has a config in which a key can be changed.
+        resumable: The same, where it has steps that a cancel and a resume keep.
         nodes: What Slurm has, where it was asked.
         reservations: The same of them.
         now: When they were, in seconds since the epoch.
         start: When it can begin at the earliest, in Slurm's form, local to the cluster.
+        dependency: The jobs that it waits for, as squeue tells them.
     """
 
     options: Mapping[str, str | None] | None = None
     has_run: bool = False
+    run: str = ""
     resumable: str = ""
     nodes: Sequence[NodeRow] = ()
     reservations: Sequence[Reservation] = ()
     now: float = 0.0
     start: str = ""
+    dependency: str = ""
 
 
 _NOTHING = Asked()
@@ -123,6 +128,8 @@ def explain_pending(reason: str, job_id: str = "JOB", asked: Asked = _NOTHING) -
         return ""
     if is_reserved(reason):
         return _reserved(asked)
+    if word == "DependencyNeverSatisfied":
+        return _in_vain(asked)
     keys = _keys(word, asked)
     way = _way(keys, asked)
     found = re.search(rf"{_UNAVAILABLE}([^\s()]+)", reason)
@@ -133,6 +140,18 @@ def explain_pending(reason: str, job_id: str = "JOB", asked: Asked = _NOTHING) -
         way = f"{told}; it starts when that has passed, or {way}"
     trouble = PENDING_FOR_GOOD[word][1]
     return f"{keys} {trouble}{f' ({found[1]})' if found else ''}: {way}"
+
+
+def _in_vain(asked: Asked) -> str:
+    """Which job has ended otherwise than it should, and what lets this one begin without it."""
+    key, trouble = PENDING_FOR_GOOD["DependencyNeverSatisfied"]
+    which = never_met(asked.dependency)
+    said = f"{key} {trouble}{f' ({which})' if which else ''}"
+    if not asked.run:
+        return f"{said}: cancel it, change the key, submit again"
+    keeps = ", which keeps its steps" if asked.resumable else ""
+    way = f"`hpc-train cancel {asked.run}`, then `hpc-train resume {asked.run} {key}=null`"
+    return f"{said}: {way}{keeps}"
 
 
 def _reserved(asked: Asked) -> str:
@@ -152,7 +171,8 @@ def explain_waiting(reason: str, asked: Asked = _NOTHING) -> str:
     word = _word(reason)
     if word == "BeginTime" and asked.options is not None:
         return _not_before(asked)
-    return first_meaning(word, _MEANINGS)
+    jobs = waited_for(asked.dependency) if word == "Dependency" else ""
+    return jobs or first_meaning(word, _MEANINGS)
 
 
 def explain_running(slurm_state: str) -> str:
@@ -205,8 +225,7 @@ def _way(keys: str, asked: Asked) -> str:
     if not asked.resumable:
         return "cancel it, change the key, submit again"
     is_one = re.fullmatch(r"slurm\.\w+", keys)
-    value = "null" if keys == "slurm.dependency" else "VALUE"
-    change = f"{keys}={value}" if is_one else "slurm.KEY=VALUE"
+    change = f"{keys}=VALUE" if is_one else "slurm.KEY=VALUE"
     return (
         f"`hpc-train cancel {asked.resumable}`, then `hpc-train resume {asked.resumable} {change}`,"
         " which keeps its steps"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hpc_train.config.words import did_you_mean, near_words
@@ -114,6 +114,29 @@ def name_for_refused(stderr: str, options: Mapping[str, str | None]) -> str:
         return f"slurm.{option} is {written}, and {none}" if none else ""
     meant = did_you_mean(strange[0], there)
     return f"slurm.{option} is {written}: {meant}{' ' if meant else ''}{_shown(strange[0], there)}"
+
+
+def unknown_partition(named: str, shown: Sequence[str]) -> str:
+    """The partition that there is not, with those that there are; empty where all are there.
+
+    Args:
+        named: As slurm.partition has them, by commas.
+        shown: Those that sinfo shows; one that is hidden from the user takes jobs as well.
+    """
+    strange = [it for it in named.split(",") if it and it not in shown]
+    if not strange or not shown:
+        return ""
+    try:
+        said = run(
+            ["sinfo", "--all", "--federation", "--noheader", "--format=%R"], timeout_s=PATIENCE_S
+        )
+    except SlurmError:
+        return ""
+    if said.returncode != 0 or {*strange} & {*said.stdout.split()}:
+        return ""
+    meant = did_you_mean(strange[0], shown)
+    there = _shown(strange[0], [*dict.fromkeys(shown)])
+    return f"slurm.partition is {named}: {meant}{' ' if meant else ''}{there}"
 
 
 def _partition_that_is_out(options: Mapping[str, str | None]) -> str:

@@ -96,7 +96,7 @@ def run_of_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:
     run = RunDir(runs_dir / slug(plan.name) / run_id)
     if run.plan.exists():
         return run
-    check_place(plan, workdir)
+    check_place(plan, workdir, job_id)
     settled = plan.placed(str(workdir), str(runs_dir))
     files = {
         run.script.name: render_script(plan, run_dir=str(run.path)),
@@ -140,7 +140,7 @@ def run_of_sweep_script(text: str, environ: Mapping[str, str], cwd: Path) -> Run
     cluster = _cluster(environ, array)
     sweep = SweepDir(runs_dir / slug(decided.plan.name) / slug(f"{cluster}-{array}"))
     if not sweep.document.exists():
-        check_place(decided.plan, workdir)
+        check_place(decided.plan, workdir, environ.get("SLURM_JOB_ID", array))
         data = {"job_id": array, "backend": "slurm", "cluster": cluster}
         submitted = event_line(Event(time.time(), EventKind.SUBMITTED, data))
         make_sweep(

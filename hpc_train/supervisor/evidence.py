@@ -100,6 +100,14 @@ class AttemptEvidence:
         return self.launcher_code == 0 and is_known and is_left_alone and not said
 
     @property
+    def no_controller(self) -> bool:
+        """Whether srun gave up since nobody answered at the controller's address: no node's fault.
+
+        Source: slurm_strerror of SLURMCTLD_COMMUNICATIONS_*, slurm/slurm_errno.h.
+        """
+        return "Unable to contact slurm controller" in self.launcher_tail
+
+    @property
     def ranks_stayed(self) -> bool:
         """Whether ranks that were asked to leave had to be killed."""
         killed = self.launcher_code == -signal.SIGKILL or any(

@@ -313,7 +313,7 @@ def _network(seen: AttemptEvidence) -> AttemptOutcome | None:
     )
 
 
-@may_say(Outcome.NODE_FAILURE, Outcome.USER_ERROR)
+@may_say(Outcome.NODE_FAILURE, Outcome.NETWORK_FAILURE, Outcome.USER_ERROR)
 def _unexplained(seen: AttemptEvidence) -> AttemptOutcome:
     tail = seen.launcher_tail.strip().splitlines()
     # srun's own last words are "Job step aborted", whatever the reason.
@@ -326,8 +326,10 @@ def _unexplained(seen: AttemptEvidence) -> AttemptOutcome:
         reason = f"the ranks' environment could not be made: {why}"
         return AttemptOutcome(outcome=Outcome.USER_ERROR, reason=reason, error=why)
     if not seen.records and not seen.started:
-        reason = f"the ranks never started (the launcher exited {seen.launcher_code}){words}"
-        return AttemptOutcome(outcome=Outcome.NODE_FAILURE, reason=reason, error=reason)
+        away = "Slurm's controller did not answer, and " if seen.no_controller else ""
+        reason = f"{away}the ranks never started (the launcher exited {seen.launcher_code}){words}"
+        kind = Outcome.NETWORK_FAILURE if away else Outcome.NODE_FAILURE
+        return AttemptOutcome(outcome=kind, reason=reason, error=reason)
     if seen.ended_themselves:
         who = "rank 0" if seen.world_size == 1 else "the ranks"
         reason = (

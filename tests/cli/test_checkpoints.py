@@ -10,6 +10,9 @@ import pytest
 
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import SavedModel, write_models
+from tests.cli.run_of_yesterday import project
+
+__all__ = ["project"]
 
 
 @pytest.fixture
@@ -76,6 +79,24 @@ def test_without_any_model_one_line_says_how_to_get_one(hpc, run: RunDir) -> Non
     assert (said.code, said.out) == (1, "")
     assert "ModelCheckpoint" in said.err
     assert "ModelCheckpoint" in hpc("checkpoints", "digits").err
+
+
+@pytest.mark.parametrize("more", [[], ["--sweep", "seed=1,2"]])
+def test_a_checkpoint_that_has_saved_none_yet_is_told_as_that(hpc, project: Path, more) -> None:
+    """The callback that the config has was to be added."""
+    kept = "{class_path: pytorch_lightning.callbacks.ModelCheckpoint, init_args: {monitor: acc}}"
+    text = (project / "cfg.yaml").read_text()
+    callbacks = f"epochs: 1, callbacks: [{kept}]"
+    (project / "cfg.yaml").write_text(text.replace("epochs: 1", callbacks))
+    said = hpc("submit", "cfg.yaml", "--json", *more)
+    assert said.code == 0, said
+    made = json.loads(said.out)
+    word = f"{made['sweep']}-0" if more else made["run"]
+    why = "its ModelCheckpoint has saved none by acc so far"
+    assert f"no best model: {why}\n" in hpc("checkpoints", word).err
+    best = hpc("checkpoints", word, "--best")
+    assert (best.code, f"has saved no best model: {why}\n" in best.err) == (1, True)
+    assert best.err.endswith(f"fix: hpc-train status {word}\n")
 
 
 def state(run: RunDir, step: int) -> None:

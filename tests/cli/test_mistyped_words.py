@@ -286,7 +286,8 @@ def test_a_list_without_commas_is_refused(hpc, project: Path, argument: str) -> 
 @pytest.mark.parametrize(
     ("word", "message", "fix"),
     [
-        ("slurm.partition=[a,b]", "slurm.partition is '[a,b]'", "without spaces and brackets: a,b"),
+        ("slurm.partition=[a,b]", "slurm.partition is '[a,b]'", "write slurm.partition=a,b"),
+        ("slurm.exclude=n2 n3", "slurm.exclude is 'n2 n3'", "write slurm.exclude=n2,n3"),
         ("slurm.requeue=false", "slurm.requeue is no key", "write requeue.enabled=false"),
         ("requeue=false", "requeue is false", "write requeue.enabled=false"),
         ("trainer.batch_size=8", "is no argument of", "write global_batch_size=..."),

@@ -54,8 +54,9 @@ def test_a_python_that_the_node_does_not_see_is_told_with_what_to_do(
     assert f"failed: the job ended before its training began: hpc-train: error: {what}" in said
     fix = "submit from an environment that all nodes see, on the shared file system"
     assert f"fix: {fix}" in said
-    go_on = f"from such an environment; hpc-train resume {run.run_id} keeps the Python"
-    assert f"go on hpc-train submit cfg.yaml{' ' if more else ''}{' '.join(more)}, {go_on}" in said
+    again = f"hpc-train submit cfg.yaml{' ' if more else ''}{' '.join(more)}"
+    keeps = f"hpc-train resume {run.run_id} keeps the Python"
+    assert f"go on from such an environment: {again}; {keeps}" in said
     found = json.loads(hpc("diagnose", "x", "--json").out)
     assert (found["name"], found["fix"]) == ("refused_at_start", fix)
     assert found["cause"] == f"the job ended before its training began: {what}"
@@ -86,6 +87,6 @@ def test_a_project_that_the_nodes_do_not_see_is_submitted_from_a_copy(
     if not is_here:
         project.rmdir()
     said = re.sub(r"\s+", " ", hpc("status", "x").out)
-    copied = "go on hpc-train submit cfg.yaml, in a copy of the project that all nodes see; hpc-tr"
+    copied = "go on in a copy of the project that all nodes see: hpc-train submit cfg.yaml; hpc-tr"
     assert (copied in said) is is_here
     assert f"hpc-train resume {run.run_id}{' keeps the folder' if is_here else ''}" in said

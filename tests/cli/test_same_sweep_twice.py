@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import time
 
 import pytest
 
 from hpc_train.runs import registry
+from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.sweep_dir import SweepDir
 from tests.cli.run_of_yesterday import ended, project
@@ -75,6 +77,28 @@ def test_a_sweep_that_has_ended_is_not_told(hpc, twice) -> None:
         ended(RunDir(first.point(number).path), "completed")
     assert "trains the same" not in twice(8)[1]
     assert "as well" not in hpc("status", "sw").out
+
+
+@pytest.mark.parametrize("begun", [(), (0, 1)])
+def test_a_sweep_that_is_being_cancelled_is_not_told(hpc, slurm, twice, begun) -> None:
+    first, _ = twice(7)
+    for number in begun:
+        assert hpc("status", f"{first.sweep_id}-{number}").code == 0
+        began = {"attempt": 0, "job_id": f"7_{number}", "nodes": ["a"]}
+        run = RunDir(first.point(number).path)
+        append_event(run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, began))
+    slurm.has("scancel", "exit 0")
+    assert hpc("cancel", first.sweep_id).code == 0
+    assert "trains the same" not in twice(8)[1]
+    assert "as well" not in hpc("status", "sw").out
+
+
+def test_a_sweep_one_of_whose_points_is_being_cancelled_is_told(hpc, slurm, twice) -> None:
+    first, _ = twice(7)
+    assert hpc("status", f"{first.sweep_id}-0").code == 0
+    slurm.has("scancel", "exit 0")
+    assert hpc("cancel", f"{first.sweep_id}-0").code == 0
+    assert f"{first.sweep_id} trains the same points" in twice(8)[1]
 
 
 def test_a_run_is_told_of_a_sweep_of_its_name(hpc, slurm, twice) -> None:

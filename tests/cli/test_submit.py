@@ -332,6 +332,18 @@ def test_a_training_that_is_there_already_is_named(
     assert (told in said.err) == (note and not changed), said
 
 
+@pytest.mark.parametrize("state", ["PENDING", "RUNNING"])
+def test_a_training_that_is_being_cancelled_is_not_named(hpc, taken, state: str) -> None:
+    """Its ranks save first: who cancelled it and submits again would cancel the new one."""
+    hpc("submit", DIGITS)
+    (first,) = Path.cwd().glob("runs/*/*")
+    tell(RunDir(first), 9e9, EventKind.CANCEL_REQUESTED, by="me")
+    taken.has("sbatch", "echo Submitted batch job 8")
+    taken.says(f"7|{state}|None|N/A", "8|PENDING|Priority|N/A")
+    assert "trains the same" not in hpc("submit", DIGITS).err
+    assert "as well" not in hpc("status", "digits").out
+
+
 @pytest.mark.parametrize("checkpoint", [True, False])
 @pytest.mark.parametrize("state", ["cancelled", "failed", "completed"])
 def test_a_training_that_was_stopped_and_can_go_on_is_named(

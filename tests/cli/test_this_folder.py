@@ -242,3 +242,27 @@ def test_a_config_in_the_place_of_run_does_not_mean_another_folders_run(
     own = projects.run("elsewhere", ended=True, workdir=projects.folder / "here")
     fix = f"that is a config: for RUN write net (its newest run: {own.run_id})"
     assert hpc("logs", "net.yaml").err.splitlines()[1] == f"  fix: {fix}"
+
+
+@pytest.mark.parametrize("command", ["logs", "status", "checkpoints", "diagnose", "report"])
+@pytest.mark.parametrize("script", ["submitit/.submission_file_ab.sh", "job.sbatch"])
+def test_a_job_of_this_folder_whose_run_is_removed_is_told_before_another_folders_run(
+    hpc, slurm, projects: Projects, command: str, script: str
+) -> None:
+    """`cancel` told of it, and `status` showed a finished run of elsewhere."""
+    other = projects.run("other", ended=True)
+    gone = projects.folder / "here" / "runs" / "net" / "20260101-000000-beef" / script
+    slurm.says(f"9|{gone}")
+    for word in (command, "cancel"):
+        said = hpc(word, "net")
+        assert said.code == 5, said
+        assert said.err.splitlines() == [
+            f"error: job 9 is alive, but its run's folder is gone ({gone})",
+            "  fix: scancel 9",
+        ]
+    assert hpc(command, other.run_id).code == 0
+    note = f"note: no run of this folder answers to 'net': {other.run_id} is in"
+    slurm.says(f"9|{projects.folder}/third/runs/net/20260101-000000-beef/{script}")
+    assert note in hpc(command, "net").err
+    slurm.says(f"9|{gone}".replace("/net/", "/nets/"))
+    assert note in hpc(command, "net").err

@@ -177,3 +177,68 @@ def test_nodes_that_a_shape_waits_for_are_told_where_the_others_are_too_few(
         slurm.has("sinfo", f"printf '%s\\n' {shlex.quote(OUT)}")
         assert told in shown(hpc, slurm, run, reason)
         slurm.has("sinfo", "exit 1")
+
+
+@pytest.mark.parametrize(
+    ("dependency", "told"),
+    [
+        ("afterok:61(unfulfilled)", "slurm.dependency: it waits for job 61 to end well"),
+        ("afterany:61_3(unfulfilled)", "slurm.dependency: it waits for job 61_3 to end"),
+        (
+            "after:5+10(unfulfilled),afternotok:6_*(unfulfilled)",
+            "it waits for job 5 to begin, job 6_* to fail",
+        ),
+        ("afterok:5(unfulfilled)?afterok:6(unfulfilled)", "job 5 to end well or job 6 to end well"),
+        ("singleton(unfulfilled)", "it waits for your other jobs of its name to end"),
+        ("afterok:5(fulfilled),afterok:6(unfulfilled)", "it waits for job 6 to end well)"),
+        ("(null)", "another job has to end first: --after, or slurm.dependency"),
+        ("new:9(unfulfilled)", "another job has to end first: --after, or slurm.dependency"),
+    ],
+)
+def test_the_job_that_it_waits_for_is_named(hpc, slurm, waits, dependency: str, told: str) -> None:
+    run, _ = waits("slurm.dependency=afterok:61", reason="Dependency")
+    slurm.says(f"7|PENDING|Dependency|N/A|N/A|{dependency}")
+    said = " ".join(hpc("status", str(run.path)).out.split())
+    assert "pending: Dependency (" in said
+    assert told in said
+
+
+@pytest.mark.parametrize(
+    ("ends", "dependency", "told"),
+    [
+        ("61|CANCELLED", "afterok:61(failed)", " (afterok:61, and job 61 has ended as CANCELLED)"),
+        ("61|COMPLETED\n61|FAILED", "afterok:61_*(failed)", "job 61_* has ended as FAILED)"),
+        ("61|COMPLETED", "afternotok:61(failed)", "and job 61 has ended as COMPLETED)"),
+        ("", "afterok:61(failed)", " (afterok:61, and job 61 has ended)"),
+        ("61|FAILED", "afterok:61(failed),afterok:5(unfulfilled)", "61 has ended as FAILED):"),
+        ("", "", "will never be satisfied: `hpc-train cancel"),
+    ],
+)
+def test_a_dependency_that_is_never_met_is_told_with_the_commands_that_work(
+    hpc, slurm, waits, ends: str, dependency: str, told: str
+) -> None:
+    run, _ = waits("slurm.dependency=afterok:61", reason="Dependency")
+    row = f"7|PENDING|DependencyNeverSatisfied|N/A|N/A|{dependency}"
+    asks = f"""case "$*" in *%F*) printf '{ends}\\n';; *) echo '{row}';; esac"""
+    slurm.has("squeue", asks)
+    said = " ".join(hpc("status", str(run.path)).out.split())
+    way = f"`hpc-train cancel {run.run_id}`, then `hpc-train resume {run.run_id} "
+    assert told in said
+    assert "pending: slurm.dependency will never be satisfied" in said
+    assert f"{way}slurm.dependency=null`" in said
+    refused = hpc("resume", run.run_id)
+    assert f"fix: {way}slurm.dependency=null`" in refused.err
+    slurm.has("scancel", "exit 0")
+    ended = hpc("cancel", run.run_id)
+    assert ended.err == f"go on with: hpc-train resume {run.run_id} slurm.dependency=null\n"
+    slurm.has("squeue", "echo '7|CANCELLED|None|N/A|N/A|'")
+    assert hpc("resume", run.run_id, "slurm.dependency=null", "--dry-run").code == 0
+
+
+def test_what_waits_for_another_reason_is_cancelled_with_the_plain_resume(
+    hpc, slurm, waits
+) -> None:
+    run, _ = waits("slurm.dependency=afterok:61", reason="Dependency")
+    slurm.says("7|PENDING|Dependency|N/A|N/A|afterok:61(unfulfilled)")
+    slurm.has("scancel", "exit 0")
+    assert hpc("cancel", run.run_id).err == f"go on with: hpc-train resume {run.run_id}\n"

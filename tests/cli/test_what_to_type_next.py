@@ -159,7 +159,7 @@ def test_an_environment_that_failed_is_mended_in_the_config(submit, capfd, tmp_p
     (tmp_path / "env.yaml").write_text(f"{CONFIG}env: {{setup: [soruce x.sh]}}\n")
     view = SchedulerView(RunState.FAILED, "NonZeroExitCode", last_words=("soruce: not found",))
     for typed, line in {
-        "env.yaml": "hpc-train submit env.yaml --gpus 2, with env mended; hpc-train"
+        "env.yaml": "with env mended: hpc-train submit env.yaml --gpus 2; hpc-train"
         " resume {} keeps the env of its submission",
         "my cfg.yaml": "hpc-train resume {}",
     }.items():

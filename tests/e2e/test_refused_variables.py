@@ -17,7 +17,8 @@ def test_a_variable_of_the_configs_env_is_to_be_mended_there_and_not_in_the_shel
     typed = ("run", *words, "env.variables.GLOO_SOCKET_IFNAME=ib7", "--", 1)
     said = here.hpc(*typed, code=10).stdout
     (go_on,) = (line for line in said.splitlines() if line.startswith("go on"))
-    assert " once env.variables.GLOO_SOCKET_IFNAME is mended; hpc-train resume " in go_on
+    assert " once env.variables.GLOO_SOCKET_IFNAME is mended: hpc-train run train.py" in go_on
+    assert "; hpc-train resume " in go_on
     assert go_on.endswith(" keeps the env of its submission")
     here.environment["GLOO_SOCKET_IFNAME"] = "ib7"  # of the shell: resume takes what is set now
     said = here.hpc("run", *words, "--name", "other", "--", 1, code=10).stdout

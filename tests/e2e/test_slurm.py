@@ -74,7 +74,8 @@ def test_lines_of_setup_that_fail_are_told_of_a_submitted_and_of_a_rendered_job(
     ended = site.hpc("submit", *short, "env.setup=[sorce x.sh]", "--wait", code=10)
     assert "env.setup.0: `sorce x.sh` exited with 127; fix: correct it" in ended.stderr
     [line] = [it for it in ended.stdout.splitlines() if it.startswith("go on ")]
-    assert "--nodes 1 trainer.max_steps=4 'env.setup=[sorce x.sh]', with env mended; " in line
+    assert line.startswith("go on      with env mended: hpc-train submit ")
+    assert "--nodes 1 trainer.max_steps=4 'env.setup=[sorce x.sh]'; hpc-train resume " in line
 
 
 def test_ctrl_c_leaves_the_job_alone_and_says_so(site: Shell, slurm_cluster: Cluster) -> None:

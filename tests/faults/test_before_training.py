@@ -96,7 +96,8 @@ def test_a_rendered_script_that_is_submitted_elsewhere_says_where_to_submit_it(
     until(lambda: log.exists() and "fix:" in log.read_text(), "the job's end", 120)
     told = " ".join(log.read_text().split())
     assert f"there is no module my_net for my_net.Net in {elsewhere}, where the job was" in told
-    assert "submit a rendered script in the folder that it was rendered in: cd FOLDER &&" in told
+    literal = f"cd {project} && sbatch job.sbatch; or name"
+    assert f"in the folder that it was rendered in: {literal}" in told
     assert not (elsewhere / "runs").exists(), "no run that a resume would bring back there"
 
 

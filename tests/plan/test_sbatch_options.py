@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hpc_train.config.origins import Origins
 from hpc_train.errors import ConfigError
 from hpc_train.plan.sbatch_options import check_form
 from hpc_train.slurm.refusals import refusal_error
@@ -42,5 +43,40 @@ def test_each_form_of_a_dependency_passes(written: str) -> None:
 def test_a_begin_that_sbatch_refuses_is_told_its_form() -> None:
     error = refusal_error("sbatch: error: Invalid --begin specification\n")
     assert error.hint.startswith(
-        "change slurm.begin: write it like now+1hour, 16:00 or 2026-11-26T08:00"
+        "change slurm.begin: write it like now+1hour, tomorrow, 16:00, or a date: YYYY-MM-DDT16:00"
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "written", "joined"),
+    [
+        ("exclude", "node2 node3", "node2,node3"),
+        ("exclude", "node2, node3", "node2,node3"),
+        ("nodelist", "node[1-3] node5", "node[1-3],node5"),
+        ("nodelist", "node[1, 3], node5", "node[1,3],node5"),
+        ("nodelist", "['node1', 'node2']", "node1,node2"),
+        ("partition", "[a,b]", "a,b"),
+        ("partition", "a and b", "a,b"),
+        ("licenses", "matlab:2 ansys:1", "matlab:2,ansys:1"),
+    ],
+)
+def test_several_names_are_told_joined(key: str, written: str, joined: str) -> None:
+    """It said `a,b`, with which nothing can be typed."""
+    for place, fix in (("command line", f"slurm.{key}={joined}"), ("c.yaml:3", f": {joined}")):
+        with pytest.raises(ConfigError) as refused:
+            check_form(key, written, Origins({f"slurm.{key}": place}))
+        told = refused.value.hint.replace("'", "")
+        assert told.startswith("write slurm.")
+        assert told.endswith(fix)
+        check_form(key, joined)
+
+
+@pytest.mark.parametrize(
+    ("key", "written"),
+    [("exclude", "node 2"), ("exclude", "a - b"), ("nodelist", "a | b"), ("qos", "very high")],
+)
+def test_what_may_be_one_name_is_not_joined(key: str, written: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        check_form(key, written)
+    assert refused.value.hint.startswith("write it without spaces")
+    assert refused.value.hint.endswith(": a,b")

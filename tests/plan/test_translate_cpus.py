@@ -38,3 +38,39 @@ def test_the_cpus_of_a_task_are_those_of_its_ranks(options: str, command: str, c
 def test_cpus_of_a_task_that_differ_are_told() -> None:
     found = made("#!/bin/bash\n#SBATCH --gres=gpu:4 -c 32\nsrun -c 16 python a.py")
     assert found.refused == [("-c=16", "contradicts -c=32, said before; leave one out")]
+
+
+NO_GPUS = (
+    "GPUs",
+    (
+        "no option asks for one, and hpc-train asks for one a rank; for ranks on CPUs add"
+        " script.accelerator=cpu to the command"
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("#!/bin/bash\n#SBATCH --ntasks-per-node=2 --cpus-per-task=2\nsrun python a.py", True),
+        ("#!/bin/bash\n#SBATCH --mem=4G --gres=nvme:1\npython a.py", True),
+        ("#!/bin/bash\n#SBATCH -c 8\ntorchrun --nproc_per_node=4 a.py", True),
+        ("srun --nodes=2 --ntasks-per-node=4 python a.py", True),
+        ("srun -n 4 python a.py", True),
+        ("#!/bin/bash\n#SBATCH --ntasks-per-node=2 --gres=gpu:2\nsrun python a.py", False),
+        ("#!/bin/bash\n#SBATCH --gres=shard:2\npython a.py", False),
+        ("#!/bin/bash\n#SBATCH -n 4\nsrun --gpus-per-task=1 python a.py", False),
+        ("#!/bin/bash\n#SBATCH --gpus=a100:2 -n 2\nsrun python a.py", False),
+        ("#!/bin/bash\n#SBATCH --mem-per-gpu=4G -n 2\nsrun python a.py", False),
+        ("#!/bin/bash\n#SBATCH -n 2\naccelerate launch --cpu --num_processes 2 a.py", False),
+        ("#!/bin/bash\n#SBATCH -n 2\nexport CUDA_VISIBLE_DEVICES=0,1\npython a.py", False),
+        ("srun python a.py", False),  # in a job that is not shown
+        ("srun -N 2 torchrun --nproc_per_node=4 a.py", False),
+        ("torchrun --nproc_per_node=4 a.py", False),
+    ],
+)
+def test_a_request_without_gpus_is_told_with_the_key_for_ranks_on_cpus(
+    text: str, is_told: bool
+) -> None:
+    """It became a request for GPUs without a word."""
+    assert (NO_GPUS in made(text).said) == is_told

@@ -331,6 +331,16 @@ def test_the_launchers_last_line_is_quoted_if_it_said_any() -> None:
     )
 
 
+def test_a_step_that_no_controller_answered_is_no_nodes_failure() -> None:
+    words = "srun: error: Unable to confirm allocation: Unable to contact slurm controller"
+    away = AttemptEvidence(world_size=2, launcher_code=1, launcher_tail=f"{words} (connect)\n")
+    ending = classify(away)
+    assert (ending.outcome, ending.node, ending.blamed) == (Outcome.NETWORK_FAILURE, "", ())
+    said = "Slurm's controller did not answer, and the ranks never started (the launcher exited 1)"
+    assert ending.reason.startswith(said)
+    assert classify(dataclasses.replace(away, started=True)).outcome is Outcome.NODE_FAILURE
+
+
 def test_a_rank_that_died_of_a_full_run_directory_is_told_with_its_path_and_a_fix() -> None:
     ending = classify(
         AttemptEvidence(

@@ -11,17 +11,33 @@ from pathlib import Path
 import pytest
 
 from hpc_train.config.schema import ContainerConfig
-from hpc_train.errors import HpcTrainError
+from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Plan, ScriptPlan, Shape
 from hpc_train.plan.sweep_plan import SweepPlan, SweepPoint
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.log_tail import last_words
+from hpc_train.slurm.jobs import JobDetails
+from hpc_train.supervisor import rendered_elsewhere
 from hpc_train.supervisor.__main__ import run_of_script, run_of_sweep_script
 from hpc_train.supervisor.allocation import Allocation
 from tests.plan.configs import config
 
 ORIGIN = 1 << 26  # of the first cluster of a federation
+
+
+@pytest.fixture(autouse=True)
+def told_of_job(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What scontrol tells of a job; nothing at first."""
+    fields: dict[str, str] = {}
+
+    def details(job_id: str, *, timeout_s: float) -> JobDetails:
+        if not fields:
+            raise SlurmError(f"scontrol does not know job {job_id}")
+        return JobDetails(fields)
+
+    monkeypatch.setattr(rendered_elsewhere, "job_details", details)
+    return fields
 
 
 def planned(project: Path) -> Plan:
@@ -114,6 +130,38 @@ def test_a_rendered_script_of_classes_elsewhere_says_where_to_submit_it_and_make
 
     monkeypatch.syspath_prepend(str(project))  # of the job's environment
     assert find(text, environ, tmp_path).path.is_relative_to(tmp_path / "runs")
+
+
+@pytest.mark.parametrize("is_script", [False, True])
+@pytest.mark.parametrize("swept", [False, True])
+def test_where_slurm_tells_the_script_the_fix_names_it_and_its_folder(
+    tmp_path: Path, told_of_job: dict[str, str], swept: bool, is_script: bool
+) -> None:
+    project, here = tmp_path / "the project", tmp_path / "here"
+    here.mkdir()
+    project.mkdir()
+    made = dataclasses.replace(planned(project), workdir=".")
+    if is_script:
+        made = dataclasses.replace(made, script=ScriptPlan("train.py", []))
+        (project / "train.py").touch()
+    environ = {"SLURM_JOB_ID": "7", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "0"}
+    text = SweepPlan(plan=made, points=(SweepPoint({}, []),)).to_json() if swept else made.to_json()
+    find = run_of_sweep_script if swept else run_of_script
+
+    def fix(command: str) -> str:
+        told_of_job.update(Command=command, WorkDir=str(here))
+        with pytest.raises(HpcTrainError) as caught:
+            find(text, environ, here)
+        return caught.value.hint.partition("rendered in: ")[2].partition(";")[0]
+
+    (project / "my job.sbatch").touch()
+    whole = f"cd '{project}' && sbatch 'my job.sbatch'"
+    assert fix(f"{here}/../the project/my job.sbatch") == whole
+    assert fix("../the project/my job.sbatch") == whole
+    (tmp_path / "job.sbatch").touch()  # rendered in another folder than that of the code
+    assert fix(str(tmp_path / "job.sbatch")) == f"cd FOLDER && sbatch {tmp_path}/job.sbatch"
+    assert fix(f"{project}/gone.sbatch") == "cd FOLDER && sbatch FILE"
+    assert fix("(null)") == "cd FOLDER && sbatch FILE"  # of sbatch < job.sbatch
 
 
 def test_the_classes_of_a_container_are_not_looked_for_outside(tmp_path: Path) -> None:
