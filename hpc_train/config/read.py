@@ -23,6 +23,7 @@ from hpc_train.config.missing_colons import (
 )
 from hpc_train.config.near_files import MADE_BY_US, SCRIPTS, configs_in, near_files
 from hpc_train.config.number_keys import check_all_kinds, check_kind, key_of
+from hpc_train.config.plain_texts import place_of, places_in
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET
 from hpc_train.config.value_and_below import value_and_below
 from hpc_train.config.words import WEIGHTS, plain_one
@@ -171,8 +172,10 @@ def read_text(text: str, path: Path) -> Source:
     return Source(path, values, lines)
 
 
-def parse_value(text: str, what: str) -> Any:
+def parse_value(text: str, what: str, places: dict[str, str] | None = None) -> Any:
     """The value of `key=value` on a command line, read as YAML; empty text is null.
+
+    `places` is given the place of each value of it that YAML reads as no text.
 
     Raises:
         ConfigError: when it is not YAML.
@@ -183,6 +186,8 @@ def parse_value(text: str, what: str) -> Any:
         for _, message, hint in all_flow_slips(node, f"{what}."):
             raise ConfigError(f"command line: {message}", hint)
         check_all_kinds(node, f"{what}.", "command line")
+        if places is not None:
+            places |= places_in(node, what, "command line")
         return None if node is None else _construct(loader, node)
     except (yaml.YAMLError, ValueError) as error:
         problem = getattr(error, "problem", None) or str(error)
@@ -219,7 +224,7 @@ def _lines(loader: Any, node: yaml.Node, prefix: str, path: Path) -> Iterator[tu
         _check_comment(node.value, prefix[:-1], f"{path}:{node.start_mark.line + 1}")
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            yield f"{prefix}{index}", f"{path}:{item.start_mark.line + 1}"
+            yield f"{prefix}{index}", place_of(item, f"{path}:{item.start_mark.line + 1}")
             yield from _lines(loader, item, f"{prefix}{index}.", path)
     if not isinstance(node, yaml.MappingNode):
         return
@@ -235,7 +240,7 @@ def _lines(loader: Any, node: yaml.Node, prefix: str, path: Path) -> Iterator[tu
         is_plain = isinstance(value_node, yaml.ScalarNode) and not value_node.style
         if is_plain and value_node.value:  # it may stand on a line below its key
             where = f"{path}:{value_node.start_mark.line + 1}"
-        yield key, where
+        yield key, place_of(value_node, where)
         yield from _lines(loader, value_node, f"{key}.", path)
 
 

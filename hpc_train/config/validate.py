@@ -36,6 +36,7 @@ from hpc_train.config.misnamed_methods import renamed
 from hpc_train.config.modules import find_module, submodules
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_modules import check_hidden
+from hpc_train.config.plain_texts import told_unquoted
 from hpc_train.config.python_folders import folders_of_variable
 from hpc_train.config.refused_callbacks import refused_callback
 from hpc_train.config.schema import Config, EnvConfig
@@ -327,6 +328,9 @@ def _check_object(
         if re.fullmatch(r"write a (?:whole )?number", error.hint) and key in ("model", "data"):
             many = several_values(full, arguments[error.name], is_typed=origins.is_typed(full))
         hint = error.hint + many
+        if error.no_texts is not None:
+            given, told = arguments[error.name], (message, hint)
+            message, hint = told_unquoted(full, given, error.no_texts, origins, told)
         if (
             origins.is_typed(full)
             and (form := hint.partition(f"write {error.name}: ")[2])[:1] == "{"

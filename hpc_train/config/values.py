@@ -22,6 +22,7 @@ from hpc_train.config.logger_words import check_loggers
 from hpc_train.config.long_paths import MAX_NAME, MAX_PATH
 from hpc_train.config.notify_words import MAIL_ADDRESS, event_hint
 from hpc_train.config.origins import Origins
+from hpc_train.config.plain_texts import quotes_for
 from hpc_train.config.ranges import RANGES, out_of_range
 from hpc_train.config.read import Sexagesimal
 from hpc_train.config.schema import REQUIRED, Config, NotifyConfig, SlurmConfig
@@ -142,10 +143,12 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
         if _SHELLS.search(str(value)) and not key.startswith(("env.setup", "script.")):
             _refuse_variable(key, str(value), values, origins)
         if isinstance(value, Sexagesimal):
-            _refuse_time(key, value, origins)
+            _refuse_time(key, value, values, origins)
 
 
-def _refuse_time(key: str, value: Sexagesimal, origins: Origins) -> NoReturn:
+def _refuse_time(
+    key: str, value: Sexagesimal, values: Mapping[str, Any], origins: Origins
+) -> NoReturn:
     """Refuse a time that YAML has made a number; below trainer a key that belongs elsewhere."""
     from hpc_train.config.trainer_args import max_time_of, trainer_parameters
     from hpc_train.config.trainer_words import instead_of
@@ -154,7 +157,7 @@ def _refuse_time(key: str, value: Sexagesimal, origins: Origins) -> NoReturn:
     if section == "trainer" and name not in trainer_parameters(sys.path) and instead_of(name):
         raise origins.error(key, "is no argument of Lightning's Trainer", instead_of(name))
     is_short = key == "trainer.max_time" and value.text.count(":") < 3
-    fix = max_time_of(value.text) if is_short else f'put it in quotes: "{value.text}"'
+    fix = max_time_of(value.text) if is_short else quotes_for(key, value.text, values, origins)
     message = f"is {value.text}, which YAML reads as the number {int(value)}"
     raise origins.error(key, message, fix)
 
