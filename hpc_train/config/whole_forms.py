@@ -18,7 +18,7 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, meant_by
 from hpc_train.config.words import near_words
 
-_MOST = 240  # of a line
+LONGEST = 240  # of a line
 
 
 def flow(value: Any) -> str:
@@ -43,7 +43,7 @@ def whole_form(spec: Mapping[str, Any], wanted: str) -> str:
             arguments[name] = value
     form = {CLASS_PATH: _class(str(spec.get(named, "")), wanted)}
     text = flow({**form, INIT_ARGS: arguments} if arguments else form)
-    return text if len(text) < _MOST else f"{flow(form)[:-1]}, init_args: {{...}}}}"
+    return text if len(text) < LONGEST else f"{flow(form)[:-1]}, init_args: {{...}}}}"
 
 
 def _class(written: str, wanted: str) -> str:
