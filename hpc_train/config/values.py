@@ -318,13 +318,16 @@ def _check_notify(config: Config, origins: Origins) -> None:
         raise origins.error("preflight.prometheus_dir", f"is {folder!r}", hint)
 
 
-def explain(key: str, message: str, origins: Origins) -> ConfigError:
+def explain(
+    key: str, message: str, origins: Origins, values: Mapping[str, Any] | None = None
+) -> ConfigError:
     """One of OmegaConf's errors in our words.
 
     Args:
         key: Dotted.
         message: The first line of what OmegaConf says.
         origins: For file and line.
+        values: Of the whole config, for what a `${...}` may be meant to name.
     """
     match, complaint, hint = next(
         (match, complaint, hint)
@@ -333,6 +336,10 @@ def explain(key: str, message: str, origins: Origins) -> ConfigError:
     )
     groups = match.groups()
     hint = hint.format(*groups, key=key)
+    if message.startswith("Interpolation key '") and values:
+        from hpc_train.config.meant_interpolations import meant_interpolation
+
+        hint = meant_interpolation(groups[0], key, values, origins) or hint
     if re.search(r"\s[\w.]+=", str(groups[:1])):
         hint = "write each key=value as a word of its own"
     if hint in ("write a whole number", "write a number"):
