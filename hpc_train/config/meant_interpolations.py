@@ -39,16 +39,12 @@ def _keys_like(name: str, key: str, values: Mapping[str, Any]) -> tuple[list[str
     short = {_short(it): it for it in known}
     if name in short:
         return [short[name]], True
-    same = [it for it in known if _last(it) == name]
-    if same:
-        return same[:2], len(same) == 1
-    section, _, rest = name.rpartition(".")
-    below = [it for it in known if it.startswith(f"{section}.")] if section else known
-    by_name = {_last(it): it for it in below} if section else {}
-    near = near_words(name, [*short, *known], cutoff=_NEAR) or near_words(
-        rest, by_name, cutoff=_NEAR
-    )
-    return list(dict.fromkeys(short.get(it) or by_name.get(it) or it for it in near))[:2], False
+    section, _, last = name.rpartition(".")
+    word = next(iter(near_words(last, map(_last, known), cutoff=_NEAR)), "")
+    near = [it for it in known if _last(it) == word]
+    found = [it for it in near if section and it.startswith(f"{section.partition('.')[0]}.")]
+    found = found or ([] if section and word != last else near)
+    return found[:2], word == name and len(found) == 1
 
 
 def _short(key: str) -> str:
