@@ -146,10 +146,12 @@ def _logger(value: Any) -> Any:
         value = yaml.safe_load(whole_form(value, "Logger"))
     dotted = value.get(CLASS_PATH) or value.get(TARGET) if isinstance(value, Mapping) else value
     word = logger_of_word(str(dotted).partition("(")[0])
-    if word in OWN_LOGGERS or (word and not isinstance(value, Mapping)):
+    of_hydra = re.compile(r"\$\{\s*(?:paths\.|hydra:)")
+    own = value.get(INIT_ARGS) if isinstance(value, Mapping) else None
+    has_own = own and not of_hydra.search(str(own))
+    if (word in OWN_LOGGERS and not has_own) or (word and not isinstance(value, Mapping)):
         return word
     if not isinstance(value, Mapping) or TARGET not in value:
         return value
     # Folders of Hydra's are not there; a run's own is given.
-    of_hydra = re.compile(r"\$\{\s*(?:paths\.|hydra:)")
     return {it: known for it, known in value.items() if not of_hydra.search(str(known))}

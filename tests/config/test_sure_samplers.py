@@ -30,7 +30,8 @@ MADE = "WeightedRandomSampler([1], 8)"
 def said(folder: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], step: str = "") -> str:
     write(
         folder,
-        "from torch.utils.data import Sampler\nclass Shared(Sampler): ...\ndef sampler_of(n): ...\n",
+        "from torch.utils.data import Sampler\nclass Shared(Sampler): ...\n"
+        "def sampler_of(n): ...\n",
         "mine.py",
     )
     body = "".join(f"    {line}\n" for line in lines)
