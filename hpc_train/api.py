@@ -77,7 +77,7 @@ def load(
         from hpc_train.runs.registry import folders
 
         loaded = settle_weights(loaded, folders(None), Path.cwd())
-    notes = (*notes_on(loaded.config), *notes_on_code(loaded, workdir=Path.cwd()))
+    notes = (*notes_on(loaded.config, loaded.origins), *notes_on_code(loaded, workdir=Path.cwd()))
     return dataclasses.replace(loaded, notes=(*loaded.notes, *notes))
 
 

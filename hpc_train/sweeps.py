@@ -105,6 +105,17 @@ def check_keys(loaded: LoadedConfig, *, wholly: bool = False) -> None:
         raise refused_point(0, first, error) from error
 
 
+def notes_on_first(loaded: LoadedConfig) -> list[str]:
+    """What `api.load` notes of one training, of the first point of a sweep."""
+    from hpc_train.config.code_notes import notes_on_code
+    from hpc_train.config.sweep import load_point, points_of
+    from hpc_train.plan.notes import notes_on
+
+    point = load_point(loaded, points_of(loaded)[0])
+    code = notes_on_code(point, workdir=Path.cwd())
+    return [it for it in (*notes_on(point.config, point.origins), *code) if it not in loaded.notes]
+
+
 def check_no_array(loaded: LoadedConfig) -> str:
     """What trains the sweep where no job array can; the first point has been checked.
 

@@ -55,7 +55,7 @@ def twins_of(run: RunDir) -> Twins:
     twins = [other for other in alike if not other.done.exists()]
     found = observe(twins, time.time()) if twins else []
     job = newest_job_id(read_history(run.events))
-    is_open = [it for it in found if goes_on(it) and it.job_id != job]
+    is_open = [it for it in found if goes_on(it) and not (job and it.job_id == job)]
     step = newest_step(twins[0]) if found and alike[0] == twins[0] else 0
     if is_open or not step or not found[0].state.ended or found[0].state is RunState.COMPLETED:
         return Twins(is_open)

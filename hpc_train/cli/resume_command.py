@@ -26,6 +26,7 @@ from hpc_train.cli.namesakes import tell_newest_of_name
 from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.cli.sweep_text import tell_resumed
 from hpc_train.errors import UsageError
+from hpc_train.plan.cut_epochs import cut_note
 from hpc_train.plan.hostlist import fold_numbers
 from hpc_train.plan.notes import time_notes
 from hpc_train.runs.checkpoints import removed_step, tell_removed
@@ -122,6 +123,8 @@ def _planned(
     if not new_snapshot:
         _tell_newer_than_copy(run)
     print_notes(again.notes)
+    if again.before.batch != again.plan.batch:
+        print_notes(cut_note(again.plan.training.trainer, again.plan.batch))
     first_step = _first_step(run) if again.plan.verb == "fit" else None
     attempts = attempts_in(read_events(run.directory.events))
     removed = removed_step(run.directory, attempts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ from hpc_train.cli.common import (
 )
 from hpc_train.cli.join_by_hand import Place, join_options, run_joined
 from hpc_train.cli.main import INTERRUPTED
-from hpc_train.cli.submission_notes import note_cluster
+from hpc_train.cli.submission_notes import note_cluster, note_twin
 from hpc_train.config.flags import FLAGS
 from hpc_train.plan.states import RunState
 from hpc_train.runs.events import EventKind, read_events, since_last
@@ -83,7 +84,14 @@ def run_in_foreground(loaded: LoadedConfig) -> int:
     survive_lost_output()  # the run shall not end with `| head`, nor with its terminal
     if "SLURM_JOB_ID" not in os.environ:
         print_notes(notes_here(api.plan(loaded), os.environ, is_followed=True))
-    run, code = api.run_here(loaded, shown)
+
+    @contextlib.contextmanager
+    def shown_beside_others(run: api.Run) -> Iterator[None]:
+        note_twin(run.directory, in_foreground=True)
+        with shown(run):
+            yield
+
+    run, code = api.run_here(loaded, shown_beside_others)
     status = run.status()
     if words := words_of_culprit(run.directory, status):
         click.echo(words)

@@ -78,7 +78,7 @@ def note_cluster(words: str) -> None:
         print_notes([f"{here}; for the cluster: hpc-train submit {words}"])
 
 
-def note_twin(run: RunDir) -> None:
+def note_twin(run: RunDir, *, in_foreground: bool = False) -> None:
     """Say where a run of the same name and config waits or trains already, or could go on."""
     from hpc_train.backends.twins import twins_of
 
@@ -86,7 +86,8 @@ def note_twin(run: RunDir) -> None:
     for twin in twins.is_open[:1]:
         job = f" as job {twin.job_id}" if twin.job_id else ""  # it is being submitted
         same = f"{twin.run} trains the same and is {twin.state.value}{job}"
-        print_notes([f"{same}: where one is enough, hpc-train cancel {run_word(run.path)}"])
+        end = "Ctrl-C" if in_foreground else f"hpc-train cancel {run_word(run.path)}"
+        print_notes([f"{same}: where one is enough, {end}"])
     if it := twins.stopped:
         has = f"{it.run} trained the same, has a checkpoint of step {twins.step} and"
         again = f"hpc-train resume {run_word(it.run_dir)} goes on there, this run begins anew"

@@ -207,6 +207,7 @@ def _submit_sweep(
     if dry_run:
         check_prerequisite(loaded, **order, cluster="slurm", dry_run=True)
         plan, configs = sweeps.plan_sweep(loaded, at_most=at_most, cluster="slurm")
+        print_notes(sweeps.notes_on_first(loaded))
         code_for(loaded, Path.cwd(), Path(plan.plan.runs_dir).expanduser(), configs)
         note_torch("slurm", loaded)
         note_tools("slurm", loaded)
@@ -220,6 +221,7 @@ def _submit_sweep(
         err=as_json,
     )
     submitted = sweeps.submit_sweep(loaded, at_most=at_most, after=first)
+    print_notes(sweeps.notes_on_first(loaded))
     note_torch("slurm", loaded)
     note_tools("slurm", loaded)
     tell_submitted(submitted, as_json=as_json)

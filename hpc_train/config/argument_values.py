@@ -9,6 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 from hpc_train.config.class_kind import Located, derives_from, locate
+from hpc_train.config.plain_texts import no_text_hint
+from hpc_train.config.python_values import in_yaml
 from hpc_train.config.refusal_hints import hint_of
 from hpc_train.config.refused_values import refusal_of
 from hpc_train.config.specs import CLASS_PATH, TARGET
@@ -22,7 +24,7 @@ _PLAIN_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
     "int": ((int,), "write a whole number"),
     "float": ((int, float), "write a number"),
     "bool": ((bool,), "write true or false"),
-    "str": ((str,), 'write a text, in quotes where YAML sees another thing in it: "{0}"'),
+    "str": ((str,), ""),
 }
 # Annotations of which at least the form of a value of YAML is known; none within a union.
 _FORM = re.compile(
@@ -41,11 +43,19 @@ _STRUCTURAL = ("Protocol", "ABC")  # what has their methods fits, whatever it de
 
 
 class ArgumentError(ConfigError):
-    """An argument that a class does not take; `name` is the argument."""
+    """An argument that a class does not take.
 
-    def __init__(self, message: str, hint: str, name: str) -> None:
+    Attributes:
+        name: The argument.
+        no_texts: Where it has to be a text, or a list of them: the elements that are none. None
+            where something else is wrong with it.
+    """
+
+    def __init__(
+        self, message: str, hint: str, name: str, no_texts: Sequence[int] | None = None
+    ) -> None:
         super().__init__(message, hint)
-        self.name = name
+        self.name, self.no_texts = name, no_texts
 
 
 def check_values(
@@ -85,9 +95,12 @@ def check_values(
         types, fix = _PLAIN_TYPES[annotation]
         if not isinstance(value, types) or (isinstance(value, bool) and annotation != "bool"):
             message = f"is {value!r}, and {class_path} takes {annotation}"
-            if annotation == "str" and isinstance(value, Mapping) and not any(value.values()):
-                value, fix = f"{{{', '.join(map(str, value))}}}", 'put it in quotes: "{0}"'
-            raise ArgumentError(message, fix.format(value) + meant_number(value, annotation), name)
+            if annotation == "str":
+                if isinstance(value, Mapping) and not any(value.values()):
+                    fix = f'put it in quotes: "{{{", ".join(map(str, value))}}}"'
+                    raise ArgumentError(message, fix, name)
+                raise ArgumentError(message, no_text_hint(value), name, ())
+            raise ArgumentError(message, fix + meant_number(value, annotation), name)
 
 
 def check_refused(
@@ -118,8 +131,9 @@ def check_refused(
         if not named:
             return
         value, why = arguments[named[-1]], refusal.said or refusal.test
-        choices = [str(it) for it in refusal.choices if it is not None]
-        meant = did_you_mean(str(value), choices) or f"write {' or '.join(choices)}"
+        choices = [it for it in refusal.choices if it is not None]
+        near = did_you_mean(value, map(str, choices)) if isinstance(value, str) else ""
+        meant = near or f"write {' or '.join(map(in_yaml, choices))}"
         other = hint_of(refusal.test, named, _arguments_of(found.definition))
         other = other or f"correct its init_args: line {refusal.line} of {found.module} decides"
         message = f"is {value!r}, which {class_path} refuses: {why}"
@@ -151,14 +165,27 @@ def _check_form(class_path: str, name: str, value: Any, form: re.Match[str]) -> 
         return
     if is_fixed and len(value) != len(each):
         raise ArgumentError(message, f"write {len(each)} values", name)
-    for item, plain in zip(value, each if is_fixed else each[:1] * len(value), strict=True):
+    _check_elements(name, value, each if is_fixed else each[:1] * len(value), message)
+
+
+def _check_elements(
+    name: str, value: Sequence[Any], annotations: Sequence[str], message: str
+) -> None:
+    """Hold each element of a list against its own annotation; `message` tells both of the whole."""
+    for item, plain in zip(value, annotations, strict=True):
         types, fix = _PLAIN_TYPES.get(plain, ((object,), ""))
-        if not isinstance(item, types) or (isinstance(item, bool) and plain in ("int", "float")):
-            words = split_words(item) if isinstance(item, str) else []
-            if plain in ("int", "float") and len(words) > 1 and all(map(is_number, words)):
-                numbers = with_commas(value)
-                raise ArgumentError(message, f"write numbers, with commas: {numbers}", name)
-            raise ArgumentError(message, f"{fix.format(item)} for {item!r}", name)
+        is_number_of_switch = isinstance(item, bool) and plain in ("int", "float")
+        if isinstance(item, types) and not is_number_of_switch:
+            continue
+        if plain == "str":
+            texts = [number for number, it in enumerate(annotations) if it == "str"]
+            wrong = [number for number in texts if not isinstance(value[number], str)]
+            raise ArgumentError(message, no_text_hint(item), name, wrong)
+        words = split_words(item) if isinstance(item, str) else []
+        if plain in ("int", "float") and len(words) > 1 and all(map(is_number, words)):
+            numbers = with_commas(value)
+            raise ArgumentError(message, f"write numbers, with commas: {numbers}", name)
+        raise ArgumentError(message, f"{fix} for {item!r}", name)
 
 
 def _module_for(arguments: Mapping[str, Any], found: Located) -> str:
@@ -193,7 +220,8 @@ def _check_members(
         choices = [it.value for it in parts if isinstance(it, ast.Constant)]
         if value not in choices:
             words = [str(it) for it in choices]
-            hint = did_you_mean(str(value), words) or f"write {' or '.join(words)}"
+            near = did_you_mean(value, words) if isinstance(value, str) else ""
+            hint = near or f"write {' or '.join(map(in_yaml, choices))}"
             raise ArgumentError(f"is {value!r}, and {class_path} takes {written}", hint, name)
     plain = {ast.unparse(it) for it in members} & set(_PLAIN_TYPES)
     is_known = len(plain) + len(literals) == len(members)
@@ -202,7 +230,7 @@ def _check_members(
             it.value for part in literals for it in _slice(part) if isinstance(it, ast.Constant)
         ]
         if value not in choices:
-            words = [*map(str, choices), *(["true", "false"] if "bool" in plain else [])]
+            words = [*map(in_yaml, choices), *(["true", "false"] if "bool" in plain else [])]
             message = f"is {value!r}, and {class_path} takes {written}"
             raise ArgumentError(message, f"write {' or '.join(words)}", name)
     if isinstance(value, Mapping) and isinstance(dotted := value.get(CLASS_PATH), str):

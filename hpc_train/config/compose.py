@@ -184,9 +184,11 @@ def compose(path: Path, overrides: Sequence[str], assets: Path) -> Composed:
         if key != _PROFILE:
             # so that `slurm.time=1:30:00` needs no quotes there
             is_time = key == "trainer.max_time" and re.fullmatch(r"[\d:]+:\d+", text)
-            value = _text(text, key) if is_text(key) or is_time else parse_value(text, key)
+            as_typed, places = is_text(key) or is_time, dict[str, str]()
+            value = _text(text, key) if as_typed else parse_value(text, key, places)
             into = composed.held if _is_used(key.partition(".")[0], composed) else composed.values
             composed.set_key(into, key.split("."), value, "")
+            composed.origins.put_all(places)
     composed.values = with_held(composed.values, composed.held)
     return composed
 

@@ -339,7 +339,7 @@ def _typed(values: dict[str, Any], origins: Origins, path: Path) -> Config:
         merged = OmegaConf.unsafe_merge(OmegaConf.structured(Config), OmegaConf.create(values))
         config = OmegaConf.to_object(merged)
     except OmegaConfBaseException as error:
-        raise _from_omegaconf(error, origins, path) from error
+        raise _from_omegaconf(error, values, origins, path) from error
     if not isinstance(config, Config):
         raise TypeError(f"OmegaConf made a {type(config)} of the schema")
     if setup is not None:
@@ -347,9 +347,11 @@ def _typed(values: dict[str, Any], origins: Origins, path: Path) -> Config:
     return config
 
 
-def _from_omegaconf(error: OmegaConfBaseException, origins: Origins, path: Path) -> ConfigError:
+def _from_omegaconf(
+    error: OmegaConfBaseException, values: Mapping[str, Any], origins: Origins, path: Path
+) -> ConfigError:
     key = (error.full_key or "").replace("[", ".").replace("]", "")
     message = str(error.msg or error).splitlines()[0]
     if not key:
         return ConfigError(f"{path}: {message}", "check the values")
-    return checks.explain(key, message, origins)
+    return checks.explain(key, message, origins, values)

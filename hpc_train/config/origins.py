@@ -9,6 +9,20 @@ from hpc_train.errors import ConfigError
 DEFAULT = "default"
 
 
+class Place(str):
+    """The place of a value that YAML has made of a text without quotes, which is `text`."""
+
+    __slots__ = ("text",)
+    text: str
+
+    @classmethod
+    def of_text(cls, place: str, text: str) -> Place:
+        """`NO` and `1e3` at a place, which are false and 1000.0 to YAML."""
+        made = cls(place)
+        made.text = text
+        return made
+
+
 class Origins:
     """For each dotted key the place of its value: `configs/digits.yaml:12`, `command line`.
 
@@ -22,6 +36,10 @@ class Origins:
         """Note that `key` has its value from `place`."""
         self._places[key] = place
 
+    def put_all(self, places: Mapping[str, str]) -> None:
+        """Note the places of several keys."""
+        self._places |= places
+
     def drop(self, key: str) -> None:
         """Forget `key` and everything below it."""
         below = key + "."
@@ -34,6 +52,14 @@ class Origins:
     def of(self, key: str) -> str:
         """The place of `key`; `default` when nobody wrote it."""
         return self._places.get(key, DEFAULT)
+
+    def written(self, key: str) -> str | None:
+        """The text that YAML has read as the value of `key`; None where it is a text to YAML.
+
+        Also where the value is taken from another place, as `${...}` does.
+        """
+        place = self._places.get(key)
+        return place.text if isinstance(place, Place) else None
 
     def typed(self) -> list[str]:
         """The keys whose values stand in no file: a file's place is `FILE:LINE`."""

@@ -28,7 +28,7 @@ def as_texts(values: Mapping[Any, object], before: str = "") -> list[str]:
         if isinstance(value, Mapping) and value and all(map(_is_name, value)):
             texts += as_texts(value, f"{key}.")
         else:
-            texts.append(f"{key}={_in_yaml(value)}")
+            texts.append(f"{key}={in_yaml(value)}")
     return texts
 
 
@@ -103,12 +103,12 @@ def _is_override(text: object) -> bool:
     return isinstance(text, str) and "=" in text
 
 
-def _in_yaml(value: object) -> str:
+def in_yaml(value: object) -> str:
     """A value as the text behind `key=`, which is read as YAML."""
     if isinstance(value, Mapping):
         return f"{{{', '.join(_pairs(value))}}}"
     if isinstance(value, (list, tuple, set)):
-        return f"[{', '.join(map(_in_yaml, value))}]"
+        return f"[{', '.join(map(in_yaml, value))}]"
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, (int, float)):
@@ -118,7 +118,7 @@ def _in_yaml(value: object) -> str:
 
 
 def _pairs(values: Mapping[Any, object]) -> Iterator[str]:
-    yield from (f"{_in_yaml(name)}: {_in_yaml(of)}" for name, of in values.items())
+    yield from (f"{in_yaml(name)}: {in_yaml(of)}" for name, of in values.items())
 
 
 def _is_plain(text: str) -> bool:

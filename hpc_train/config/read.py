@@ -14,6 +14,7 @@ import yaml
 from hpc_train.config.column_slips import column_slip, under_empty_key
 from hpc_train.config.flow_slips import all_flow_slips, flow_slips
 from hpc_train.config.keys import SECTIONS, is_text
+from hpc_train.config.keys_twice import here_twice
 from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.missing_colons import (
     is_pair_of_a_known_key,
@@ -23,7 +24,7 @@ from hpc_train.config.missing_colons import (
 )
 from hpc_train.config.near_files import MADE_BY_US, SCRIPTS, configs_in, near_files
 from hpc_train.config.number_keys import check_all_kinds, check_kind, key_of
-from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET
+from hpc_train.config.plain_texts import place_of, places_in
 from hpc_train.config.value_and_below import value_and_below
 from hpc_train.config.words import WEIGHTS, plain_one
 from hpc_train.errors import ConfigError
@@ -171,8 +172,10 @@ def read_text(text: str, path: Path) -> Source:
     return Source(path, values, lines)
 
 
-def parse_value(text: str, what: str) -> Any:
+def parse_value(text: str, what: str, places: dict[str, str] | None = None) -> Any:
     """The value of `key=value` on a command line, read as YAML; empty text is null.
+
+    `places` is given the place of each value of it that YAML reads as no text.
 
     Raises:
         ConfigError: when it is not YAML.
@@ -183,6 +186,8 @@ def parse_value(text: str, what: str) -> Any:
         for _, message, hint in all_flow_slips(node, f"{what}."):
             raise ConfigError(f"command line: {message}", hint)
         check_all_kinds(node, f"{what}.", "command line")
+        if places is not None:
+            places |= places_in(node, what, "command line")
         return None if node is None else _construct(loader, node)
     except (yaml.YAMLError, ValueError) as error:
         problem = getattr(error, "problem", None) or str(error)
@@ -219,15 +224,15 @@ def _lines(loader: Any, node: yaml.Node, prefix: str, path: Path) -> Iterator[tu
         _check_comment(node.value, prefix[:-1], f"{path}:{node.start_mark.line + 1}")
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            yield f"{prefix}{index}", f"{path}:{item.start_mark.line + 1}"
+            yield f"{prefix}{index}", place_of(item, f"{path}:{item.start_mark.line + 1}")
             yield from _lines(loader, item, f"{prefix}{index}.", path)
     if not isinstance(node, yaml.MappingNode):
         return
-    seen: dict[str, int] = {}
+    seen: set[str] = set()
     for slip, message, hint in flow_slips(node, prefix):
         raise ConfigError(f"{path}:{slip.start_mark.line + 1}: {message}", hint)
     for key_node, _ in node.value:
-        _check_key(key_node, seen, prefix, path)
+        _check_key(key_node, node, seen, prefix, path)
     loader.flatten_mapping(node)  # resolves `<<: *anchor`; keys of the mapping itself come last
     for key_node, value_node in node.value:
         key, where = f"{prefix}{key_node.value}", f"{path}:{key_node.start_mark.line + 1}"
@@ -235,7 +240,7 @@ def _lines(loader: Any, node: yaml.Node, prefix: str, path: Path) -> Iterator[tu
         is_plain = isinstance(value_node, yaml.ScalarNode) and not value_node.style
         if is_plain and value_node.value:  # it may stand on a line below its key
             where = f"{path}:{value_node.start_mark.line + 1}"
-        yield key, where
+        yield key, place_of(value_node, where)
         yield from _lines(loader, value_node, f"{key}.", path)
 
 
@@ -257,7 +262,9 @@ def _check_comment(text: str, key: str, where: str) -> None:
         raise ConfigError(f"{where}: {key} is {text!r}", hint)
 
 
-def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Path) -> None:
+def _check_key(
+    key_node: yaml.Node, node: yaml.MappingNode, seen: set[str], prefix: str, path: Path
+) -> None:
     line = key_node.start_mark.line + 1
     if not isinstance(key_node, yaml.ScalarNode):
         hint = "write `key: value`; {{...}} is a template's: a key's value is ${key} here"
@@ -277,14 +284,8 @@ def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Pat
         raise ConfigError(message, "write a list: [8, 8] in place of (8, 8)")
     check_kind(key_node, prefix, f"{path}:{line}")
     if key_node.value in seen:
-        is_of_object = not prefix and key_node.value in (CLASS_PATH, INIT_ARGS, TARGET)
-        indent = "indent each below the key of its object: model or data"
-        raise ConfigError(
-            f"{path}:{line}: {prefix}{key_node.value} is here for the second time"
-            f" (first on line {seen[key_node.value]})",
-            indent if is_of_object else "keep one of them",
-        )
-    seen[key_node.value] = line
+        raise here_twice(node, key_node, prefix, path)
+    seen.add(key_node.value)
 
 
 def _no_mapping(node: yaml.Node, path: Path, text: str) -> ConfigError:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from hpc_train.config.file_of_classes import config_of_classes
 from hpc_train.config.harmless_code import does_nothing, imports_of, is_of_main, statements_of
 from hpc_train.config.modules import FoundModule, absolute_name, find_module
 from hpc_train.config.origins import Origins
@@ -55,7 +56,7 @@ def check_starts(
     if not any(isinstance(it, makes) for it in tree.body) or not does_nothing(tree):
         return
     if _own_modules_do_nothing(tree, file, search_path):
-        said, hint = _why(tree, file)
+        said, hint = _why(tree, file, search_path)
         raise origins.error("script.path", f": {file.name} {said}", hint)
 
 
@@ -77,7 +78,7 @@ def _own_modules_do_nothing(tree: ast.Module, file: Path, search_path: Sequence[
     return all(map(does_nothing, own_modules(tree, file, search_path)))
 
 
-def _why(tree: ast.Module, file: Path) -> tuple[str, str]:
+def _why(tree: ast.Module, file: Path, search_path: Sequence[str]) -> tuple[str, str]:
     functions = [it for it in tree.body if isinstance(it, ast.FunctionDef)]
     classes = [it for it in tree.body if isinstance(it, ast.ClassDef)]
     if main := _uncalled(functions):
@@ -89,10 +90,8 @@ def _why(tree: ast.Module, file: Path) -> tuple[str, str]:
     if _CONFIGS.fullmatch(file.stem.lower()):
         return "trains nothing, and a config is a YAML file", _YAML
     what = "classes and functions" if classes else "functions"
-    return (
-        f"defines {what}, and starts none of them",
-        "call what trains at its end, or submit a config that names its classes: class_path: ...",
-    )
+    config = config_of_classes(file, [it.name for it in classes], search_path)
+    return f"defines {what}, and starts none of them", f"call what trains at its end, or {config}"
 
 
 def _uncalled(functions: Sequence[ast.FunctionDef]) -> ast.FunctionDef | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.config.keys import FIELDS
 from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.words import did_you_mean, plain_one
+from hpc_train.errors import ConfigError
 
 if TYPE_CHECKING:
     from hpc_train.config.schema import Config
@@ -27,6 +29,7 @@ _HYDRAS = {
     " values (lr: 0.1), and make it in configure_optimizers",
     "_args_": "name each argument, as in width: 3",
 }
+_PUT = "put it under"
 # What a class has to derive from, by its key.
 _WANTED = (
     (r"model", "LightningModule"),
@@ -92,12 +95,8 @@ def read_object(
         form = f"{key}: {whole_form(spec, wanted_of(key))}"
         hint = f"write {CLASS_PATH} for '{slip}', as in {form}" if slip else f"write {form}"
         raise origins.error(key, "names no class", hint)
-    for name in strangers:
-        hint = _elsewhere(key, name, spec[name])
-        plain = re.fullmatch(r"[\w.+-]+", str(spec[name]))
-        if hint.startswith("put it") and plain and origins.is_typed(f"{key}.{name}"):
-            hint = f"write {key}.{INIT_ARGS}.{name}={spec[name]}"
-        raise origins.error(f"{key}.{name}", "stands beside class_path", hint)
+    if strangers:
+        raise _beside(key, spec, strangers, origins)
     if arguments is not None and not isinstance(arguments, Mapping):
         raise origins.error(f"{key}.init_args", f"is {arguments!r}", _as_pairs(arguments))
     if arguments and set(arguments) == {"..."}:  # copied from a fix
@@ -136,6 +135,42 @@ def meant_by(name: str, value: object) -> str:
     return form if same else ""
 
 
+def _beside(
+    key: str, spec: Mapping[str, Any], strangers: Sequence[str], origins: Origins
+) -> ConfigError:
+    """The refusal of words beside class_path: of all that are arguments, or of the first word."""
+    hints = {name: _elsewhere(key, name, spec[name]) for name in strangers}
+    name, is_typed = strangers[0], origins.is_typed(f"{key}.{strangers[0]}")
+    arguments = [it for it, hint in hints.items() if hint.startswith(_PUT)]
+    arguments = [it for it in arguments if origins.is_typed(f"{key}.{it}") is is_typed]
+    if name not in arguments:
+        return origins.error(f"{key}.{name}", "stands beside class_path", hints[name])
+    keys = [f"{key}.{it}" for it in arguments]
+    named = " and ".join(filter(None, [", ".join(keys[:-1]), keys[-1]]))
+    hint = _moved(key, spec, arguments, is_typed=is_typed)
+    stand = "stand" if keys[1:] else "stands"
+    error = ConfigError(f"{origins.prefix(keys[0])}{named} {stand} beside class_path", hint)
+    error.keys = tuple(keys)  # one mend for all of them
+    return error
+
+
+def _moved(key: str, spec: Mapping[str, Any], names: Sequence[str], *, is_typed: bool) -> str:
+    """What to write for arguments beside class_path."""
+    from hpc_train.config.python_values import in_yaml  # on the way to an error
+    from hpc_train.config.whole_forms import LONGEST, flow
+
+    if is_typed:
+        words = [f"{key}.{INIT_ARGS}.{it}={in_yaml(spec[it])}" for it in names]
+        return f"write {' '.join(map(shlex.quote, words))}"
+    if not names[1:]:
+        return f"{_PUT} {key}.{INIT_ARGS}"
+    there = spec.get(INIT_ARGS)
+    whole = {**(there if isinstance(there, Mapping) else {}), **{it: spec[it] for it in names}}
+    form = flow({INIT_ARGS: whole})[1:-1]
+    fix = f"put them under {key}.{INIT_ARGS}"
+    return f"{fix}: {form}" if len(form) < LONGEST else fix
+
+
 def _elsewhere(key: str, name: str, value: object) -> str:
     """What to write for a word beside class_path."""
     from hpc_train.config.trainer_args import trainer_parameters  # on the way to an error
@@ -147,7 +182,7 @@ def _elsewhere(key: str, name: str, value: object) -> str:
     if "." not in key and name in FIELDS and not isinstance(value, (str, int, float)):
         return f"{name} is a key of its own, beside {key}: begin its line in the first column"
     of_trainer = key == "model" and name in trainer_parameters(sys.path)
-    return f"write trainer.{name}" if of_trainer else f"put it under {key}.init_args"
+    return f"write trainer.{name}" if of_trainer else f"{_PUT} {key}.{INIT_ARGS}"
 
 
 def read_tree(value: Any, key: str, origins: Origins = NOWHERE) -> Any:

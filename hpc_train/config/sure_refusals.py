@@ -182,7 +182,9 @@ def _check_loader(loaded: LoadedConfig, path: Sequence[str]) -> None:
         place = place_of(found[0], found[1].lineno, path)
         message = f": {class_path} has a train_dataloader ({place}) that returns nothing"
         raise loaded.origins.error("data.class_path", f"{message}, so no batch would come", hint)
-    if found and (wrong := wrong_sampler(*found)):
+    model = locate(read_object(loaded.config.model, "model", loaded.origins)[0], path)
+    trained = model.definition if model else None
+    if found and (wrong := wrong_sampler(class_path, *found, path, trained)):
         line, said, hint = wrong
         message = f": train_dataloader ({place_of(found[0], line, path)}): {said}"
         raise loaded.origins.error("data.class_path", message, hint)

@@ -36,6 +36,7 @@ from hpc_train.config.misnamed_methods import renamed
 from hpc_train.config.modules import find_module, submodules
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_modules import check_hidden
+from hpc_train.config.plain_texts import told_unquoted
 from hpc_train.config.python_folders import folders_of_variable
 from hpc_train.config.refused_callbacks import refused_callback
 from hpc_train.config.schema import Config, EnvConfig
@@ -321,20 +322,27 @@ def _check_object(
             beside=beside,
         )
     except ArgumentError as error:
-        message = error.message if error.message.startswith("is ") else f": {error.message}"
-        full = f"{arguments_key}.{error.name}"
-        many = ""
-        if re.fullmatch(r"write a (?:whole )?number", error.hint) and key in ("model", "data"):
-            many = several_values(full, arguments[error.name], is_typed=origins.is_typed(full))
-        hint = error.hint + many
-        if (
-            origins.is_typed(full)
-            and (form := hint.partition(f"write {error.name}: ")[2])[:1] == "{"
-        ):
-            hint = f"write {shlex.quote(f'{full}={form}')}"
-        raise origins.error(full, message, hint) from error
+        given = arguments.get(error.name)
+        raise _told_argument(error, key, arguments_key, given, origins) from error
     except ConfigError as error:
         raise origins.error(f"{key}.{form}", f": {error.message}", error.hint) from error
+
+
+def _told_argument(
+    error: ArgumentError, key: str, arguments_key: str, value: Any, origins: Origins
+) -> ConfigError:
+    """The refusal of an argument's value, with its place."""
+    message = error.message if error.message.startswith("is ") else f": {error.message}"
+    full = f"{arguments_key}.{error.name}"
+    hint = error.hint
+    if re.fullmatch(r"write a (?:whole )?number", hint) and key in ("model", "data"):
+        hint += several_values(full, value, is_typed=origins.is_typed(full))
+    if error.no_texts is not None:
+        message, hint = told_unquoted(full, value, error.no_texts, origins, (message, hint))
+    form = hint.partition(f"write {error.name}: ")[2]
+    if origins.is_typed(full) and form[:1] == "{":
+        hint = f"write {shlex.quote(f'{full}={form}')}"
+    return origins.error(full, message, hint)
 
 
 def _form(spec: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from hpc_train.config.logger_words import check_loggers
 from hpc_train.config.long_paths import MAX_NAME, MAX_PATH
 from hpc_train.config.notify_words import MAIL_ADDRESS, event_hint
 from hpc_train.config.origins import Origins
+from hpc_train.config.plain_texts import quotes_for
 from hpc_train.config.ranges import RANGES, out_of_range
 from hpc_train.config.read import Sexagesimal
 from hpc_train.config.schema import REQUIRED, Config, NotifyConfig, SlurmConfig
@@ -142,10 +143,12 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
         if _SHELLS.search(str(value)) and not key.startswith(("env.setup", "script.")):
             _refuse_variable(key, str(value), values, origins)
         if isinstance(value, Sexagesimal):
-            _refuse_time(key, value, origins)
+            _refuse_time(key, value, values, origins)
 
 
-def _refuse_time(key: str, value: Sexagesimal, origins: Origins) -> NoReturn:
+def _refuse_time(
+    key: str, value: Sexagesimal, values: Mapping[str, Any], origins: Origins
+) -> NoReturn:
     """Refuse a time that YAML has made a number; below trainer a key that belongs elsewhere."""
     from hpc_train.config.trainer_args import max_time_of, trainer_parameters
     from hpc_train.config.trainer_words import instead_of
@@ -154,7 +157,7 @@ def _refuse_time(key: str, value: Sexagesimal, origins: Origins) -> NoReturn:
     if section == "trainer" and name not in trainer_parameters(sys.path) and instead_of(name):
         raise origins.error(key, "is no argument of Lightning's Trainer", instead_of(name))
     is_short = key == "trainer.max_time" and value.text.count(":") < 3
-    fix = max_time_of(value.text) if is_short else f'put it in quotes: "{value.text}"'
+    fix = max_time_of(value.text) if is_short else quotes_for(key, value.text, values, origins)
     message = f"is {value.text}, which YAML reads as the number {int(value)}"
     raise origins.error(key, message, fix)
 
@@ -315,13 +318,16 @@ def _check_notify(config: Config, origins: Origins) -> None:
         raise origins.error("preflight.prometheus_dir", f"is {folder!r}", hint)
 
 
-def explain(key: str, message: str, origins: Origins) -> ConfigError:
+def explain(
+    key: str, message: str, origins: Origins, values: Mapping[str, Any] | None = None
+) -> ConfigError:
     """One of OmegaConf's errors in our words.
 
     Args:
         key: Dotted.
         message: The first line of what OmegaConf says.
         origins: For file and line.
+        values: Of the whole config, for what a `${...}` may be meant to name.
     """
     match, complaint, hint = next(
         (match, complaint, hint)
@@ -330,6 +336,10 @@ def explain(key: str, message: str, origins: Origins) -> ConfigError:
     )
     groups = match.groups()
     hint = hint.format(*groups, key=key)
+    if message.startswith("Interpolation key '") and values:
+        from hpc_train.config.meant_interpolations import meant_interpolation
+
+        hint = meant_interpolation(groups[0], key, values, origins) or hint
     if re.search(r"\s[\w.]+=", str(groups[:1])):
         hint = "write each key=value as a word of its own"
     if hint in ("write a whole number", "write a number"):

@@ -18,7 +18,7 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, meant_by
 from hpc_train.config.words import near_words
 
-_MOST = 240  # of a line
+LONGEST = 240  # of a line
 
 
 def flow(value: Any) -> str:
@@ -43,7 +43,7 @@ def whole_form(spec: Mapping[str, Any], wanted: str) -> str:
             arguments[name] = value
     form = {CLASS_PATH: _class(str(spec.get(named, "")), wanted)}
     text = flow({**form, INIT_ARGS: arguments} if arguments else form)
-    return text if len(text) < _MOST else f"{flow(form)[:-1]}, init_args: {{...}}}}"
+    return text if len(text) < LONGEST else f"{flow(form)[:-1]}, init_args: {{...}}}}"
 
 
 def _class(written: str, wanted: str) -> str:
@@ -146,10 +146,12 @@ def _logger(value: Any) -> Any:
         value = yaml.safe_load(whole_form(value, "Logger"))
     dotted = value.get(CLASS_PATH) or value.get(TARGET) if isinstance(value, Mapping) else value
     word = logger_of_word(str(dotted).partition("(")[0])
-    if word in OWN_LOGGERS or (word and not isinstance(value, Mapping)):
+    of_hydra = re.compile(r"\$\{\s*(?:paths\.|hydra:)")
+    own = value.get(INIT_ARGS) if isinstance(value, Mapping) else None
+    has_own = own and not of_hydra.search(str(own))
+    if (word in OWN_LOGGERS and not has_own) or (word and not isinstance(value, Mapping)):
         return word
     if not isinstance(value, Mapping) or TARGET not in value:
         return value
     # Folders of Hydra's are not there; a run's own is given.
-    of_hydra = re.compile(r"\$\{\s*(?:paths\.|hydra:)")
     return {it: known for it, known in value.items() if not of_hydra.search(str(known))}

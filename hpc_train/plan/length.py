@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hpc_train.plan.cut_epochs import CUTS
+
 _ENDS = ("max_epochs", "max_steps", "max_time")
-_CUTS = ("limit_train_batches", "overfit_batches")
 
 
 def length_text(trainer: Mapping[str, Any]) -> str:
@@ -14,7 +15,7 @@ def length_text(trainer: Mapping[str, Any]) -> str:
     if trial := trial_text(trainer):
         return trial
     text = _until(trainer)
-    for name in _CUTS:
+    for name in CUTS:
         if share := _share(trainer.get(name)):
             text += f", each epoch of {share} (trainer.{name})"
     return text

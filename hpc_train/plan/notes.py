@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.schema import Config, SlurmConfig
+from hpc_train.plan.cut_epochs import cut_notes
 from hpc_train.plan.quoting import slug
 from hpc_train.plan.units import SIGNAL_IS_EARLY_S, slurm_time, stop_lead_s, time_s
 
@@ -12,7 +14,7 @@ _DAYS_H = (36, 48, 72, 96)  # hours that people give jobs; more than 24 may as w
 _SHORT_S = 60  # less of a job is no time to train: it has to start first
 
 
-def notes_on(config: Config) -> list[str]:
+def notes_on(config: Config, origins: Origins = NOWHERE) -> list[str]:
     """A line each: a folder that is not named as the run, a time that reads like another one."""
     notes = []
     folder = slug(config.name)
@@ -31,7 +33,7 @@ def notes_on(config: Config) -> list[str]:
         )
         notes.append(f"data.init_args.batch_size is {given}, and {size}")
     slurm = config.slurm
-    notes += _end_notes(config)
+    notes += [*_end_notes(config), *cut_notes(config, origins)]
     times = time_notes(slurm.time, slurm.signal_lead_s, goes_on=config.requeue.enabled)
     return [*notes, *times, *_lead_notes(slurm)]
 

@@ -72,6 +72,9 @@ def test_an_object_in_other_words_is_told_with_its_arguments(
     refused(hpc, project, ["submit", "cfg.yaml"], 3, message, form)
 
 
+OWN_FOLDER = "{class_path: pytorch_lightning.loggers.CSVLogger, init_args: {save_dir: logs}}"
+
+
 @pytest.mark.parametrize(
     ("asked", "typed", "written"),
     [
@@ -81,10 +84,11 @@ def test_an_object_in_other_words_is_told_with_its_arguments(
         ("true", "loggers=[csv,tensorboard]", "loggers: [csv, tensorboard]"),
         ("[WandbLogger, csv]", "loggers=[wandb,csv]", "loggers: [wandb, csv]"),
         (
-            "{class_path: pytorch_lightning.loggers.CSVLogger, init_args: {save_dir: logs}}",
-            "loggers=[csv]",
-            "loggers: [csv]",
+            OWN_FOLDER,
+            f"loggers='[{OWN_FOLDER}]'",
+            f"loggers: [{OWN_FOLDER}]",
         ),
+        ("{class_path: pytorch_lightning.loggers.CSVLogger}", "loggers=[csv]", "loggers: [csv]"),
         (
             "{class_path: my.Logger, init_args: {a: 1}}",
             "loggers='[{class_path: my.Logger, init_args: {a: 1}}]'",

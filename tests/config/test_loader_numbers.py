@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train import api
+from hpc_train import api, sweeps
 from tests.config.files import MINIMAL, write
 
 NETS = """\
@@ -54,6 +54,8 @@ def notes(
         ("batch_size=self.size", "self.size: int = 32", ""),
         ("self.size", "self.size = size", ""),
         ("self.size", "self.size = kept", ""),
+        ("self.size", "self.size, self.kept = size, kept", ""),
+        ("self.hparams.size", "self.save_hyperparameters()", ""),
         ("self.size", "", "size = 32"),
     ],
 )
@@ -75,6 +77,11 @@ def test_a_number_that_the_class_keeps_is_noted_as_a_literal_is(
         ("self.size", "self.size = none", ""),
         ("self.size", "self.size = 32\n        self.size *= 2", ""),
         ("self.size", "if of: self.size = 32", ""),
+        ("self.size", "self.kept, self.size = size, of", ""),
+        ("self.size", "self.size, self.kept = of", ""),
+        ("self.hparams.size", "", ""),
+        ("self.hparams.size", "self.save_hyperparameters('none')", ""),
+        ("self.hparams.size", "size = 8\n        self.save_hyperparameters()", ""),
         ("self.size", "self.size = 32\n        setattr(self, 'size', 8)", ""),
         ("self.size", "self.size = 32", "size = 16"),
         ("self.trainer.size", "", ""),
@@ -107,3 +114,29 @@ def test_an_init_of_a_base_class_is_not_sure(
     text = text.replace("class Net", "B = pl.LightningDataModule\nclass Net", 1)
     monkeypatch.setattr("tests.config.test_loader_numbers.NETS", text)
     assert notes(tmp_path, monkeypatch, "self.size") == []
+
+
+WORKERS = """
+class Data(pl.LightningDataModule):
+    def __init__(self, workers: int = 0, batch_size: int = 4):
+        super().__init__()
+        self.workers, self.batch_size = workers, batch_size
+    def train_dataloader(self): return DataLoader([1], num_workers=self.workers)
+"""
+STARTS = (
+    "nets.Data has train_dataloader start 16 workers a rank, and slurm.cpus_per_gpu is 1: write"
+)
+
+
+def test_workers_by_a_name_of_the_class_are_noted_with_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, NETS.partition("class Data")[0] + WORKERS, "nets.py")
+    words = ("data.init_args.workers=16", "slurm.cpus_per_gpu=1")
+    told = f"{STARTS} slurm.cpus_per_gpu=17, or data.init_args.workers=0"
+    assert told in api.load(write(tmp_path, MINIMAL), *words).notes
+    swept = api.load(write(tmp_path, MINIMAL), words[1], sweep=["data.init_args.workers=16,2"])
+    assert told in sweeps.notes_on_first(swept)
+    fewer = api.load(write(tmp_path, MINIMAL), words[1], sweep=["data.init_args.workers=1,2"])
+    assert not [it for it in sweeps.notes_on_first(fewer) if "workers a rank" in it]

@@ -52,7 +52,7 @@ def made():
         ("lr: fast", "is 'fast', and typed.Net takes float", "write a number"),
         ("lr: {a: 1}", "is {'a': 1}, and", "write a number"),
         ("deep: 1", "is 1, and typed.Net takes bool", "write true or false"),
-        ("kind: 1.10", "is 1.1, and typed.Net takes str", 'in quotes where YAML sees another'),
+        ("kind: 1.10", "is 1.10, which YAML reads as 1.1, and typed.Net takes str", '"1.10"'),
         ("some: x", "is 'x', and typed.Net takes int", "write a whole number"),
         ("new: x", "is 'x', and typed.Net takes float", "write a number"),
         ("width: 3", "", ""),

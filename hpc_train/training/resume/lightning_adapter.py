@@ -14,6 +14,7 @@ from typing_extensions import override
 from hpc_train.errors import ConfigError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import fit_checkpoints
+from hpc_train.training.cut_epochs import note_cut_steps
 from hpc_train.training.data_notes import tell_of_data
 from hpc_train.training.evaluation_notes import tell_of_evaluation
 from hpc_train.training.loggers import newest_numbers, steps_in_all
@@ -209,6 +210,7 @@ class LightningAdapter(pl.Callback):
             scale_rates(self._trainer, self.state.lr_scale)
         self._note_schedules()
         check_schedules(self._trainer, self.state)
+        note_cut_steps(self._trainer, self.state.rank)
         self._losses.begin(self._trainer.lightning_module, resumed=loaded is not None)
         self.state.buckets.begin(model=cast("Any", self._trainer.strategy.model))
         self.controller.begin(self._step)

@@ -1,0 +1,55 @@
+"""The key that `${model.horizon}` may be meant to name, where there is none of that name."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from hpc_train.config.interpolations import walk
+from hpc_train.config.origins import Origins
+from hpc_train.config.specs import INIT_ARGS
+from hpc_train.config.words import near_words
+
+_NEAR = 0.8
+
+
+def meant_interpolation(name: str, key: str, values: Mapping[str, Any], origins: Origins) -> str:
+    """What to write for `${name}` in the value of `key`; empty where no key of the config is near.
+
+    Args:
+        name: The key that is not there.
+        key: Dotted.
+        values: Of the whole config.
+        origins: For whether the value was typed.
+    """
+    found, is_sure = _keys_like(name, key, values)
+    if not found:
+        return ""
+    written = [f"${{{it}}}" for it in found]
+    if is_sure and origins.is_typed(key):
+        text = str(dict(walk(values, "")).get(key, "")).replace(f"${{{name}}}", written[0])
+        return f"write {shlex.quote(f'{key}={text}')}"
+    return f"write {written[0]}" if is_sure else f"did you mean {' or '.join(written)}?"
+
+
+def _keys_like(name: str, key: str, values: Mapping[str, Any]) -> tuple[list[str], bool]:
+    """The keys whose name without its section, or without init_args, is that; and if it is sure."""
+    known = [it for it, _ in walk(values, "") if it != key and not _last(it).isdecimal()]
+    short = {_short(it): it for it in known}
+    if name in short:
+        return [short[name]], True
+    section, _, last = name.rpartition(".")
+    word = next(iter(near_words(last, map(_last, known), cutoff=_NEAR)), "")
+    near = [it for it in known if _last(it) == word]
+    found = [it for it in near if section and it.startswith(f"{section.partition('.')[0]}.")]
+    found = found or ([] if section and word != last else near)
+    return found[:2], word == name and len(found) == 1
+
+
+def _short(key: str) -> str:
+    return key.replace(f".{INIT_ARGS}.", ".")
+
+
+def _last(key: str) -> str:
+    return key.rpartition(".")[2]
