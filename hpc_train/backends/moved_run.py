@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+from hpc_train.codec import read_object
 from hpc_train.errors import ConfigError, HpcTrainError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import slug
@@ -56,6 +57,34 @@ def at_its_place(run: RunDir, plan: Plan, check: Callable[[Path], None]) -> tupl
             ) from error
         notes.append(f"{what}: it goes on with the code of {workdir}")
     return dataclasses.replace(plan, workdir=str(workdir), runs_dir=runs_dir), notes
+
+
+def config_file(run: RunDir) -> str:
+    """The file that a run was submitted with; of a project that was moved since, where it is now.
+
+    Empty where nobody knows it.
+    """
+    document = read_object(run.environment)
+    file = str((document.get("config") or {}).get("file") or "")
+    made = Path(str(document.get("workdir") or "/"))
+    if not file or Path(file).exists() or made.is_dir() or not Path(file).is_relative_to(made):
+        return file
+    workdir = Path(str(read_object(run.plan).get("workdir") or "/"))  # a resume has moved it
+    is_copy = workdir.is_relative_to(run.path)
+    folder = workdir if workdir.is_dir() and not is_copy else Path.cwd()
+    found = folder / Path(file).relative_to(made)
+    return str(found) if found.is_file() else file
+
+
+def project_of_today(run: RunDir, workdir: Path) -> Path:
+    """The folder that a run was submitted from; the one that one is in where that was moved to it.
+
+    Args:
+        workdir: As the run knows it; it is given back where it is gone and nothing is known.
+    """
+    file = config_file(run)
+    is_here = bool(file) and Path(file).is_relative_to(Path.cwd()) and Path(file).is_file()
+    return workdir if workdir.is_dir() or not is_here else Path.cwd()
 
 
 def refuse_moved_sweep(sweep: SweepDir) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from hpc_train.backends.moved_run import config_file
 from hpc_train.backends.submit_again import as_typed_here, is_of_script, submit_again
 from hpc_train.codec import read_object
 from hpc_train.errors import HpcTrainError, UsageError
@@ -59,7 +60,7 @@ def _sweep(word: str) -> SweepDir | None:
 def _config_of(run: RunDir) -> str:
     """The file that it was submitted with, a script with its arguments; its own copy without."""
     kept = read_object(run.environment).get("config") or {}
-    file = str(kept.get("file") or "")
+    file = config_file(run)
     if not Path(file).is_file():
         return shlex.quote(as_typed_here(str(run.config))) if run.config.is_file() else "CFG"
     words = [str(it) for it in kept.get("words") or ()]
