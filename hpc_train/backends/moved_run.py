@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hpc_train.codec import read_object
@@ -64,27 +64,39 @@ def config_file(run: RunDir) -> str:
 
     Empty where nobody knows it.
     """
-    document = read_object(run.environment)
-    file = str((document.get("config") or {}).get("file") or "")
-    made = Path(str(document.get("workdir") or "/"))
-    if not file or Path(file).exists() or made.is_dir() or not Path(file).is_relative_to(made):
-        return file
-    workdir = Path(str(read_object(run.plan).get("workdir") or "/"))  # a resume has moved it
-    is_copy = workdir.is_relative_to(run.path)
-    folder = workdir if workdir.is_dir() and not is_copy else Path.cwd()
-    found = folder / Path(file).relative_to(made)
-    return str(found) if found.is_file() else file
+    return _file_and_project(run)[0]
 
 
 def project_of_today(run: RunDir, workdir: Path) -> Path:
-    """The folder that a run was submitted from; the one that one is in where that was moved to it.
+    """The folder that a run was submitted from; that to which it was moved, with its config.
 
     Args:
-        workdir: As the run knows it; it is given back where it is gone and nothing is known.
+        workdir: As the run knows it; it is given back where nothing else is known.
     """
-    file = config_file(run)
-    is_here = bool(file) and Path(file).is_relative_to(Path.cwd()) and Path(file).is_file()
-    return workdir if workdir.is_dir() or not is_here else Path.cwd()
+    return _file_and_project(run)[1] or workdir
+
+
+def _file_and_project(run: RunDir) -> tuple[str, Path | None]:
+    """The config's file, and the folder to which its project was moved; None where it was not."""
+    document = read_object(run.environment)
+    file = str((document.get("config") or {}).get("file") or "")
+    made = Path(str(document.get("workdir") or "/"))
+    if not file or Path(file).exists() or not Path(file).is_relative_to(made):
+        return file, None
+    for folder in _moved_to(run, made):
+        if (found := folder / Path(file).relative_to(made)).is_file():
+            return str(found), folder
+    return file, None
+
+
+def _moved_to(run: RunDir, made: Path) -> Iterator[Path]:
+    """Where a project may be that was in `made`: a resume has noted it, or one is in it."""
+    noted, here = Path(str(read_object(run.plan).get("workdir") or made)), Path.cwd()
+    is_copy = noted.is_relative_to(run.path)
+    if noted.is_dir() and not is_copy and noted != made:
+        yield noted
+    if here != made and (run.path.is_relative_to(here) or not made.is_dir()):
+        yield here
 
 
 def refuse_moved_sweep(sweep: SweepDir) -> None:
