@@ -89,8 +89,6 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
     try:
         found = weights_of_run(run)
         return dataclasses.replace(found, run=run, said=f"{found.said}{passed}")
-    except NotSavedYetError as error:
-        raise NotSavedYetError(f"init_from: {error.message}", error.hint) from error
     except UsageError as error:  # several metrics have decided
         name = shlex.quote(sorted(best_models(read_models(run)))[0])
         prints_it = f"`hpc-train checkpoints {run_word(run.path)} --monitor {name}` prints it"
@@ -101,6 +99,7 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
         has = _run_with_weights(folders) if reference in NEWEST else _of_its_name(run, folders)
         other = f": init_from={has}" if has else ""
         hint = f"name a run that has one{other}, or a file: init_from: PATH; {_kept_by(run)}"
+        hint = error.hint if isinstance(error, NotSavedYetError) else hint
         raise type(error)(f"init_from: {error.message}", hint) from error
 
 

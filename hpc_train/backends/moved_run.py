@@ -12,6 +12,7 @@ from hpc_train.errors import ConfigError, HpcTrainError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import slug
 from hpc_train.runs.copies import copied_from
+from hpc_train.runs.folders_meant import to_keep_its_name
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.sweep_dir import SweepDir
 
@@ -42,6 +43,8 @@ def at_its_place(run: RunDir, plan: Plan, check: Callable[[Path], None]) -> tupl
         runs_dir = str(run.path.parent.parent)
         if origin is None:
             notes.append(f"the run was moved from {made}, and goes on in {run.path}")
+        if moves := to_keep_its_name(run):
+            notes.append(f"`list` names it {run.name} there: {moves}")
         if workdir.is_relative_to(made):  # its snapshot
             workdir = run.path / workdir.relative_to(made)
     if not workdir.is_dir():

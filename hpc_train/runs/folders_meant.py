@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from hpc_train.codec import read_object
+from hpc_train.plan.quoting import slug
 from hpc_train.runs.layout import RunDir
 
 
@@ -17,6 +19,31 @@ def folder_of_runs(within: Path) -> Path | None:
     if _is_entry(path):
         return path.parent.parent
     return path.parent if any(map(_is_entry, _inside(path))) else None
+
+
+def beside_the_names(word: str, folders: Sequence[Path]) -> str:
+    """What to type for a run's folder that lies in a folder of runs itself, as a copy may.
+
+    Empty where the word names no such folder.
+    """
+    if "/" in word or word in ("", ".", ".."):
+        return ""
+    for folder in folders:
+        run = RunDir(folder / word)
+        if run.plan.is_file():
+            typed = shlex.quote(_near(run.path))
+            return f"type its folder, {typed}; {to_keep_its_name(run) or 'its name is no RUN'}"
+    return ""
+
+
+def to_keep_its_name(run: RunDir) -> str:
+    """What moves a run's folder beside the others of its name; empty where it lies well."""
+    name = slug(str(read_object(run.plan).get("name") or ""))
+    place = run.path.parent / name
+    if not place.is_dir() or _is_entry(place) or (place / run.run_id).exists():
+        return ""
+    moves = f"mv {shlex.quote(_near(run.path))} {shlex.quote(_near(place))}/"
+    return f"{moves} puts it beside the others of its name, {name}"
 
 
 def what_it_is(within: Path) -> str:
@@ -32,9 +59,12 @@ def what_it_is(within: Path) -> str:
 
 def as_option(folder: Path) -> str:
     """`--runs-dir runs`, as it is typed in this folder."""
+    return f"--runs-dir {shlex.quote(_near(folder))}"
+
+
+def _near(path: Path) -> str:
     here = Path.cwd()
-    near = folder.relative_to(here) if folder.is_relative_to(here) else folder
-    return f"--runs-dir {shlex.quote(str(near))}"
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _is_entry(path: Path) -> bool:

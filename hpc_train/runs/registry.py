@@ -20,7 +20,12 @@ from hpc_train.errors import ConfigError, NoSuchRunError, UsageError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.copies import ids_of_origins
 from hpc_train.runs.events import read_events
-from hpc_train.runs.folders_meant import as_option, folder_of_runs, what_it_is
+from hpc_train.runs.folders_meant import (
+    as_option,
+    beside_the_names,
+    folder_of_runs,
+    what_it_is,
+)
 from hpc_train.runs.history import job_ids
 from hpc_train.runs.inside_run import inside_run, never_a_run
 from hpc_train.runs.known_places import RUNS_DIR_VARIABLE, roots
@@ -348,7 +353,7 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
     if any(STAMPED.match(it.run_id) and it.events.exists() for it in within):
         shown = f"hpc-train list --runs-dir {shlex.quote(reference)}"
         return f"that is a folder of runs: name the folder of one; `{shown}` shows them"
-    if known := never_a_run(reference):
+    if known := never_a_run(reference) or beside_the_names(reference, folders):
         return known
     if Path(reference).is_file():
         return run_of_file(Path(reference), runs, folders)
