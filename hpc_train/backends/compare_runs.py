@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.backends.code_copy import settle_paths
+from hpc_train.backends.moved_run import config_file, project_of_today
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.schema import Config
 from hpc_train.errors import HpcTrainError
@@ -76,10 +77,14 @@ def compare_with_now(run: RunDir, attempt: int | None = None) -> RunDifferences:
     """The run against the folder it was submitted from, this Python, and its config file."""
     plan = read_plan(run)
     copy = copy_at(Path(plan.workdir))
-    workdir = copy.original if copy else Path(plan.workdir)
+    workdir = project_of_today(run, copy.original if copy else Path(plan.workdir))
     now = code_state(workdir, packages_of(plan))
     now["packages"] = installed_packages(sys.path)
     unknown: list[str] = []
+    if not workdir.is_dir():
+        del now["sources"], now["git_diff"]
+        where = "type it in the folder where the project is now"
+        unknown.append(f"code: the project was in {workdir}, which is gone; {where}")
     config: Pairs = {}
     typed: Pairs = {}
     try:
@@ -117,9 +122,12 @@ class ConfigChanges:
 
 
 def written_config(run: RunDir) -> dict[str, Any]:
-    """The `file` of a run's submission, the keys that were `typed` over it, then and since."""
+    """The `file` of a run's submission, the keys that were `typed` over it, then and since.
+
+    The file is that of today, where the project was moved since.
+    """
     written: dict[str, Any] = read_state(run).get("config") or {}
-    return written
+    return {**written, "file": config_file(run)} if written else {}
 
 
 def config_changes(
@@ -253,7 +261,8 @@ def _compared(
         packages = _differing(before["packages"], after["packages"])
     else:
         unknown.append("packages: no attempt has begun to train")
-    if not before.get("sources") or not after.get("sources"):
+    is_told = any(it.startswith("code: ") for it in unknown)
+    if not is_told and not (before.get("sources") and after.get("sources")):
         unknown.append("code: there is no record of it")
     return RunDifferences(
         code=code_change(before, after),

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpc_train.backends.not_saved_yet import NotSavedYetError, refuse_not_saved_yet
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.specs import read_object
 from hpc_train.config.words import NEWEST, did_you_mean
@@ -98,6 +99,7 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
         has = _run_with_weights(folders) if reference in NEWEST else _of_its_name(run, folders)
         other = f": init_from={has}" if has else ""
         hint = f"name a run that has one{other}, or a file: init_from: PATH; {_kept_by(run)}"
+        hint = error.hint if isinstance(error, NotSavedYetError) else hint
         raise type(error)(f"init_from: {error.message}", hint) from error
 
 
@@ -168,12 +170,13 @@ def _notes_on_arguments(found: FoundWeights, loaded: LoadedConfig, workdir: Path
         )
 
 
-def weights_of_run(run: RunDir, choice: str = "") -> FoundWeights:
+def weights_of_run(run: RunDir, choice: str = "", then: str = "") -> FoundWeights:
     """Those of a run.
 
     Args:
         choice: `best`, `last` or a path; by default the best model by the one metric that decides,
             and where none does the newest state.
+        then: The command that takes them, for a run that has saved nothing yet.
 
     Raises:
         HpcTrainError: there are none; CheckError: the path is no checkpoint.
@@ -185,6 +188,8 @@ def weights_of_run(run: RunDir, choice: str = "") -> FoundWeights:
             what += "" if Path(choice).is_absolute() else "; a relative path starts in this folder"
             raise CheckError(what, _what_there_is(run, Path(choice)))
         return FoundWeights(_weights_in(path), "as named")
+    if not _has_weights(run) and not newest_damage(run):
+        refuse_not_saved_yet(run, then)
     if choice == "best" and not best_models(read_models(run)) and _newest_state(run):
         raise HpcTrainError(
             f"{run.name} ({run.run_id}) has saved no best model",
@@ -253,16 +258,19 @@ def newest_damage(run: RunDir) -> str:
     return f"that of step {newest.step} is damaged: {newest.reason}"
 
 
-def choose_and_hold(run: RunDir, choice: str, folder: Path) -> tuple[FoundWeights, Path]:
+def choose_and_hold(
+    run: RunDir, choice: str, folder: Path, then: str = ""
+) -> tuple[FoundWeights, Path]:
     """Find the weights of a run that may train on and delete them, and link them at once.
 
     Args:
         folder: Where to make the folder of links, see `hold_weights`.
+        then: See `weights_of_run`.
 
     Returns:
         What was found, and the folder; it may be empty, and is the caller's to move or remove.
     """
-    found = weights_of_run(run, choice)
+    found = weights_of_run(run, choice, then)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         held = Path(tempfile.mkdtemp(prefix=".weights-", dir=folder))

@@ -156,6 +156,16 @@ def config_notes(
     return [f"{_changed_text(run, now)}; {_KEEPS}; with the new: {way}"]
 
 
+def changes_of_the_file(run: RunDir, before: Plan) -> ConfigChanges | None:
+    """What the file of a run's submission says otherwise now; None where there is none.
+
+    Raises:
+        HpcTrainError: it does not read well now.
+    """
+    compared = _comparison(run, before, ())
+    return compared(()) if compared else None
+
+
 def edited_since(run: RunDir, submitted: float) -> str:
     """The same of a run that waits or trains, without what to do; empty where nothing differs.
 
@@ -168,8 +178,7 @@ def edited_since(run: RunDir, submitted: float) -> str:
     if not any(_written_at(it) > submitted for it in written.get("read") or ()):
         return ""
     try:
-        compared = _comparison(run, read_plan(run), ())
-        now = compared(()) if compared else None
+        now = changes_of_the_file(run, read_plan(run))
     except HpcTrainError as error:
         return _unreadable(run, error)
     return f"{_changed_text(run, now)}; {_KEEPS}" if now and now.pairs else ""

@@ -12,7 +12,6 @@ from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.checkpoints import KEEP, MANIFEST, checkpoint_steps, newest_step
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.run_word import run_word
 
 # Trainer arguments that say when a training ends, and nothing else of it.
 LENGTH_KEYS = ("max_epochs", "max_steps", "max_time", "min_epochs", "min_steps")
@@ -34,17 +33,12 @@ def is_of_length(override: str) -> bool:
     return section == "trainer" and name in LENGTH_KEYS
 
 
-def how_to_lengthen(run: RunDir, plan: Plan) -> str:
-    """The command for a complete run, with each end that it has reached."""
-    resume = f"to train longer: hpc-train resume {run_word(run.path)}"
+def reached_ends(run: RunDir, plan: Plan) -> dict[str, int]:
+    """Each end of a complete run's plan that it has reached, and where."""
     reached = read_object(run.final_metrics)
     ends = {"max_epochs": reached.get("epoch"), "max_steps": reached.get("step")}
     given = {it: plan.training.trainer.get(it) for it in ends}
-    ends = {it: at for it, at in ends.items() if at and given[it] == at}
-    if not ends:
-        return f"{resume} trainer.max_epochs=N (or max_steps)"
-    words = " ".join(f"trainer.{it}=N" for it in ends)
-    return f"{resume} {words}, with {' and '.join(f'N above {at}' for at in ends.values())}"
+    return {it: at for it, at in ends.items() if at and given[it] == at}
 
 
 def check_longer(run: RunDir, plan: Plan) -> None:

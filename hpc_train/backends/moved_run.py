@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from hpc_train.codec import read_object
 from hpc_train.errors import ConfigError, HpcTrainError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import slug
 from hpc_train.runs.copies import copied_from
+from hpc_train.runs.folders_meant import to_keep_its_name
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.sweep_dir import SweepDir
 
@@ -41,6 +43,8 @@ def at_its_place(run: RunDir, plan: Plan, check: Callable[[Path], None]) -> tupl
         runs_dir = str(run.path.parent.parent)
         if origin is None:
             notes.append(f"the run was moved from {made}, and goes on in {run.path}")
+        if moves := to_keep_its_name(run):
+            notes.append(f"`list` names it {run.name} there: {moves}")
         if workdir.is_relative_to(made):  # its snapshot
             workdir = run.path / workdir.relative_to(made)
     if not workdir.is_dir():
@@ -56,6 +60,46 @@ def at_its_place(run: RunDir, plan: Plan, check: Callable[[Path], None]) -> tupl
             ) from error
         notes.append(f"{what}: it goes on with the code of {workdir}")
     return dataclasses.replace(plan, workdir=str(workdir), runs_dir=runs_dir), notes
+
+
+def config_file(run: RunDir) -> str:
+    """The file that a run was submitted with; of a project that was moved since, where it is now.
+
+    Empty where nobody knows it.
+    """
+    return _file_and_project(run)[0]
+
+
+def project_of_today(run: RunDir, workdir: Path) -> Path:
+    """The folder that a run was submitted from; that to which it was moved, with its config.
+
+    Args:
+        workdir: As the run knows it; it is given back where nothing else is known.
+    """
+    return _file_and_project(run)[1] or workdir
+
+
+def _file_and_project(run: RunDir) -> tuple[str, Path | None]:
+    """The config's file, and the folder to which its project was moved; None where it was not."""
+    document = read_object(run.environment)
+    file = str((document.get("config") or {}).get("file") or "")
+    made = Path(str(document.get("workdir") or "/"))
+    if not file or Path(file).exists() or not Path(file).is_relative_to(made):
+        return file, None
+    for folder in _moved_to(run, made):
+        if (found := folder / Path(file).relative_to(made)).is_file():
+            return str(found), folder
+    return file, None
+
+
+def _moved_to(run: RunDir, made: Path) -> Iterator[Path]:
+    """Where a project may be that was in `made`: a resume has noted it, or one is in it."""
+    noted, here = Path(str(read_object(run.plan).get("workdir") or made)), Path.cwd()
+    is_copy = noted.is_relative_to(run.path)
+    if noted.is_dir() and not is_copy and noted != made:
+        yield noted
+    if here != made and (run.path.is_relative_to(here) or not made.is_dir()):
+        yield here
 
 
 def refuse_moved_sweep(sweep: SweepDir) -> None:

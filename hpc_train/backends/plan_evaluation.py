@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hpc_train.backends.find_weights import FoundWeights, choose_and_hold
 from hpc_train.backends.moved_run import at_its_place
+from hpc_train.backends.not_saved_yet import RUN
 from hpc_train.config.compose import COMMAND_LINE
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.modules import UNREADABLE
@@ -132,7 +133,8 @@ def plan_evaluation(
     decided = make_plan(config, workdir=workdir, python=python, for_script=True, origins=origins)
     if not runs.is_dir() or any(word.startswith("runs_dir=") for word in overrides):
         runs = workdir / Path(config.runs_dir).expanduser()
-    weights, held = choose_and_hold(run, choice, runs)  # last: it makes a folder
+    then = f"hpc-train {verb} {RUN}{f' --ckpt {choice}' if choice else ''}"
+    weights, held = choose_and_hold(run, choice, runs, then)  # last: it makes a folder
     config.init_from = str(weights.path)
     plan = dataclasses.replace(decided, verb=verb, weights=config.init_from)
     return PlannedEvaluation(loaded, plan, workdir, weights, held)

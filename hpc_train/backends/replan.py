@@ -13,20 +13,18 @@ from pathlib import Path
 
 from hpc_train.backends.check_environment import check_environment, check_image
 from hpc_train.backends.code_copy import renewed_copy, select_again
+from hpc_train.backends.early_stops import ends_again
 from hpc_train.backends.kept_in_a_run import (
     another_training,
     config_notes,
     kept_as_it_was,
-    of_a_complete_evaluation,
     of_an_unknown_key,
     put_back,
     refuse_length_of_an_evaluation,
-    what_evaluates,
 )
 from hpc_train.backends.lengthen import (
     LENGTH_KEYS,
     check_longer,
-    how_to_lengthen,
     is_of_length,
     keep_finished,
     length_changes,
@@ -36,6 +34,7 @@ from hpc_train.backends.lengthen import (
 from hpc_train.backends.look_at_hosts import look_at_hosts
 from hpc_train.backends.moved_in_queue import look_for_its_folder
 from hpc_train.backends.moved_run import at_its_place
+from hpc_train.backends.nothing_left import nothing_left, render_again
 from hpc_train.backends.observe import ask_again, read_history
 from hpc_train.backends.shapes_given import shapes_of_slurm
 from hpc_train.backends.started_by import refuse_several
@@ -240,7 +239,7 @@ def _next_plan(
     completed = status.state is RunState.COMPLETED
     is_as_it_was = not overrides and all(value is None for value in flags.values())
     if completed and is_as_it_was:
-        raise _nothing_left(status, run, before)
+        raise nothing_left(status, run, before)
     placed, moves = at_its_place(run, before, lambda folder: _check_code(run, before, folder))
     code = select_again(run, placed) if new_snapshot else None
     if is_as_it_was:
@@ -271,14 +270,15 @@ def _of_that_length(
     if completed and not changes:
         if before.verb == "fit" and any(map(is_of_length, overrides)):
             check_longer(run, again.plan)  # the end that it had was typed once more
-        raise _nothing_left(status, run, before)
+        raise nothing_left(status, run, before)
     if completed:
         check_longer(run, again.plan)
     if before.verb == "fit":
         refuse_end_behind(run, again.plan)
     if not changes:
         return again
-    notes = (*again.notes, *schedule_notes(run, again.plan))
+    early = ends_again(run, before) if completed else ""
+    notes = (*again.notes, *([early] if early else []), *schedule_notes(run, again.plan))
     return dataclasses.replace(again, notes=notes)
 
 
@@ -286,7 +286,7 @@ def _no_config(status: RunStatus, run: RunDir) -> ConfigError:
     same = "go on in the same shape (resume without options), or submit the config anew"
     return ConfigError(
         f"{run.path} was made by a rendered script, which carries no config",
-        _render_again(status) if status.state is RunState.COMPLETED else same,
+        render_again(status) if status.state is RunState.COMPLETED else same,
     )
 
 
@@ -322,27 +322,6 @@ def _check_here(loaded: LoadedConfig, run: RunDir, before: Plan, *, is_renewed: 
             raise gone or kept_as_it_was(error, run, loaded) from error
     check_environment(loaded.config.env, Path(before.workdir), os.environ, loaded.origins)
     check_image(loaded.config.container, Path(before.workdir), loaded.origins)
-
-
-def _render_again(status: RunStatus) -> str:
-    return (
-        "its length is the script's: hpc-train render CFG trainer.max_epochs=N makes another;"
-        f" with init_from={run_word(status.run_dir)} that begins with these weights"
-    )
-
-
-def _nothing_left(status: RunStatus, run: RunDir, plan: Plan) -> HpcTrainError:
-    if plan.verb not in ("fit", "bench"):
-        what = f"{what_evaluates(plan, status)}; it is complete"
-        return HpcTrainError(what, of_a_complete_evaluation(plan))
-    longer = how_to_lengthen(run, plan)
-    if plan.script is not None:
-        longer = "how long it trains is the script's: submit it again"
-    elif not run.config.is_file():
-        longer = _render_again(status)
-    return HpcTrainError(
-        f"{status.name} ({status.run}) is complete; there is nothing to go on with", longer
-    )
 
 
 def _decided(run: RunDir, before: Plan, loaded: LoadedConfig, cluster: str) -> NextPlan:

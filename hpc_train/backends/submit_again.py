@@ -6,6 +6,7 @@ import os
 import shlex
 from pathlib import Path
 
+from hpc_train.backends.moved_run import config_file
 from hpc_train.codec import read_object
 from hpc_train.config.submission_words import typed_anew
 from hpc_train.runs.events import read_events
@@ -21,7 +22,7 @@ def submit_again(run: RunDir, *changed: str) -> str:
         changed: Values in place of those of the submission, KEY=VALUE.
     """
     kept = read_object(run.environment).get("config") or {}
-    file = str(kept.get("file") or "")
+    file = config_file(run)
     # Of a run that an earlier version has made nobody knows the words.
     words = [str(word) for word in kept.get("words") or ([file] if file else ["CFG"])]
     if file and os.path.abspath(words[0]) != file:  # noqa: PTH100 - `..` of a link stays
@@ -39,7 +40,7 @@ def can_submit_again(run: RunDir) -> bool:
     kept = read_object(run.environment).get("config") or {}
     plan = read_object(run.plan)
     is_whole = plan.get("verb", "fit") == "fit" and "--sweep" not in (kept.get("words") or ())
-    return is_whole and Path(str(kept.get("file") or "")).is_file()
+    return is_whole and Path(config_file(run)).is_file()
 
 
 def has_environment(run: RunDir) -> bool:

@@ -241,7 +241,7 @@ def load_config(
     if "=" in str(cfg) and not cfg.exists():
         raise UsageError(f"{cfg} stands where CFG belongs", "the config's file comes first")
     if not cfg.is_file():
-        from hpc_train.cli.finding import refuse_run  # on the way to an error
+        from hpc_train.cli.run_for_config import refuse_run  # on the way to an error
 
         refuse_run(cfg)
     if devices is not None:

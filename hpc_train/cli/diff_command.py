@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,9 +20,11 @@ from hpc_train.cli.common import (
 )
 from hpc_train.cli.finding import run_to_read
 from hpc_train.cli.namesakes import newest_of_name
-from hpc_train.errors import NoSuchRunError
+from hpc_train.errors import NoSuchRunError, UsageError
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import folders, matching_runs
+from hpc_train.runs.run_of_file import CONFIGS
+from hpc_train.runs.run_word import run_word
 
 if TYPE_CHECKING:
     from hpc_train.backends.compare_runs import RunDifferences
@@ -41,6 +44,8 @@ def command(run: str, other: str | None, runs_dir: Path | None, as_json: bool) -
     """
     from hpc_train.backends.compare_runs import compare_runs, compare_with_now
 
+    if other is not None:
+        _refuse_configs(run, other, runs_dir)
     first, attempt = _find(run, runs_dir)
     if other is None:
         compared = compare_with_now(first.directory, attempt)
@@ -56,6 +61,38 @@ def command(run: str, other: str | None, runs_dir: Path | None, as_json: bool) -
     else:
         _print(compared)
     return 0
+
+
+def _refuse_configs(first: str, second: str, runs_dir: Path | None) -> None:
+    """Refuse a config's file beside another one, or beside a run.
+
+    Raises:
+        UsageError: with what compares them.
+    """
+    files = [it for it in (first, second) if it.endswith(CONFIGS) and Path(it).is_file()]
+    if not files:
+        return
+    if len(files) > 1:
+        what = f"diff compares runs, and {first} and {second} are configs"
+        raise UsageError(what, _diff_of_files(first, second))
+    (file,) = files
+    run = _find(second if file == first else first, runs_dir)[0].directory
+    from hpc_train.backends.compare_runs import written_config
+    from hpc_train.backends.submit_again import as_typed_here
+
+    if written_config(run).get("file") == str(Path(file).absolute()):
+        raise UsageError(
+            f"{file} is the config that {run.name} ({run.run_id}) was submitted with",
+            f"hpc-train diff {run_word(run.path)} compares the run with it",
+        )
+    own = as_typed_here(str(run.config)) if run.config.is_file() else "CFG"
+    raise UsageError(f"diff compares runs, and {file} is a config", _diff_of_files(own, file))
+
+
+def _diff_of_files(first: str, second: str) -> str:
+    """The line for bash that compares two configs by their values, without their origins."""
+    shown = (f"hpc-train config show {shlex.quote(it)} | sed 's/ # .*//'" for it in (first, second))
+    return " ".join(["diff", *(f"<({it})" for it in shown)])
 
 
 def _find(reference: str, runs_dir: Path | None) -> tuple[api.Run, int | None]:

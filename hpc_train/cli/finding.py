@@ -9,7 +9,7 @@ from pathlib import Path
 from hpc_train import api
 from hpc_train.cli.common import print_notes, shell_word
 from hpc_train.config.words import NEWEST
-from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
+from hpc_train.errors import HpcTrainError, NoSuchRunError
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import (
@@ -21,7 +21,6 @@ from hpc_train.runs.registry import (
     newest_run,
     refuse_part_of_ids,
 )
-from hpc_train.runs.run_word import run_word
 from hpc_train.runs.sweep_dir import find_point
 from hpc_train.runs.this_folder import InFolderOfRuns, is_own, means_another_folders
 
@@ -75,25 +74,6 @@ def _trainings(where: Sequence[Path]) -> Iterator[RunDir]:
             plan = read_plan(run) if is_own(run, where) else None
             if plan is not None and plan.verb == "fit" and plan.script is None:
                 yield run
-
-
-def refuse_run(word: Path) -> None:
-    """Refuse a run in the place of a config: its folder, or a word for the newest.
-
-    Raises:
-        UsageError: with what goes on with it, and what trains the same anew.
-    """
-    is_newest = str(word) in NEWEST and not word.exists()
-    run, where = RunDir(word.absolute()), folders(None)
-    with suppress(HpcTrainError):
-        run = newest_run(None) if is_newest else run
-    if not run.plan.is_file() or (is_newest and not is_own(run, where)):
-        return
-    from hpc_train.backends.submit_again import submit_again  # on the way to an error
-
-    anew = submit_again(run)
-    hint = f"hpc-train resume {run_word(run.path)} goes on with it; {anew} begins anew"
-    raise UsageError(f"{word} is a run ({run.name}), and no config", hint)
 
 
 def runs_to_change(word: str, runs_dir: Path | None) -> list[RunDir]:

@@ -161,7 +161,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = cli.main(args=words, prog_name="hpc-train", standalone_mode=False)
     except HpcTrainError as error:
         typed = told_as_typed(error.__cause__, words, os.environ) or _long_dash(words, error)
-        sys.exit(_complain(typed, words))
+        sys.exit(_complain(_captured(words) or typed, words))
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
@@ -169,12 +169,18 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        said = _usage(error, words)
-        sys.exit(_complain(_long_dash(words, said), words))
+        said = _captured(words) or _long_dash(words, _usage(error, words))
+        sys.exit(_complain(said, words))
     except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours, told in two lines
         foreseen = told_as_typed(error, words, os.environ)
         sys.exit(_complain(foreseen or _unforeseen(error), words))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _captured(words: Sequence[str]) -> HpcTrainError | None:
+    from hpc_train.cli.captured_output import captured_output  # on the way to an error
+
+    return captured_output(words)
 
 
 def _check_folder() -> None:

@@ -6,12 +6,13 @@ import itertools
 import re
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from hpc_train.cli.dotted_options import key_in_config
 from hpc_train.cli.habits import DOCTOR_THERE, HABITS, STATES
-from hpc_train.cli.typed_values import key_with, option_with, typed_value
+from hpc_train.cli.typed_values import dependency_with, key_with, option_with, typed_value
 from hpc_train.config.gpu_counts import option_for_gpus
 from hpc_train.config.words import EVERY
 
@@ -190,9 +191,23 @@ def extra_hint(context: click.Context, word: str, *behind: str) -> str:
         option = "--state" if option == "--name" and word in (*STATES, "running") else option
         return f"write {option} {shlex.quote(word)}"
     if context.info_name == "du":
-        return "--runs-dir PATH names a folder of runs"
+        return _of_du(word)
     checks = f"; hpc-train submit --dry-run {shlex.quote(word)} checks a config"
     return "leave it out" + (checks if word.endswith((".yaml", ".yml", ".py")) else "")
+
+
+def _of_du(word: str) -> str:
+    """What to type for a run or a folder behind `du`, which takes an option alone."""
+    from hpc_train.runs.folders_meant import as_option, folder_of_runs  # on the way to an error
+    from hpc_train.runs.registry import all_runs
+
+    path = Path(word)
+    if path.is_dir() and all_runs([path]):
+        return f"write hpc-train du {as_option(path.absolute())}"
+    around = folder_of_runs(path) if path.is_dir() else None
+    is_elsewhere = around is not None and around != Path("runs").absolute()
+    option = f" {as_option(around)}" if around and is_elsewhere else ""
+    return f"du takes no RUN, and has a line for each: hpc-train du{option}"
 
 
 def option_hint(
@@ -333,6 +348,8 @@ def _as_key(context: click.Context, option: str, value: str, elsewhere: str, beh
         takes = ", where your class takes it" if ".init_args." in key else ""
         if key in flags:
             return option_with(flags[key], name, value)
+        if key == "slurm.dependency":
+            return dependency_with(value, has_after="--after" in own)
         return f"a key of the config has no dashes: {key_with(key, value)}{takes}"
     return rule.why if rule else nothing or OWNED.get(name, behind) or _longer(context, option)
 

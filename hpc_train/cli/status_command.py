@@ -37,6 +37,9 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
     """Show RUN (a name, a run id, a run directory, a job id, latest) and what happened to it.
 
     RUN may be a sweep, too: a row a point.
+
+    The exit code is 0 whatever the state is. That of the run is the exit code of submit, resume or
+    test with --wait; diagnose ends with 3 where something failed, and --json says `state`.
     """
     sweep = newest_sweep(runs_dir) if run is None else find_sweep(run, runs_dir)
     if sweep:

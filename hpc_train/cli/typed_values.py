@@ -15,6 +15,8 @@ _FILES = (".yaml", ".yml", ".py")
 _A_NODE = ("gres", "gpus-per-node", "ntasks-per-node", "nproc-per-node", "num-gpus")
 _LEAST_MB = 1000  # sbatch(1), --mem: without a unit it is MB; less was rather meant in GB
 _OF_SLURM = ("slurm.exclusive", "slurm.gpus_per_node")  # whose values are others in Slurm
+# sbatch(1), --dependency.
+_KIND = re.compile("after(?:any|burstbuffer|corr|notok|ok)?", re.IGNORECASE)
 
 
 def typed_value(option: str, words: Sequence[str]) -> str:
@@ -47,6 +49,32 @@ def key_with(key: str, value: str) -> str:
             return f"{key}=..."
         value += "M"
     return f"{key}={shlex.quote(value)}"
+
+
+def dependency_with(value: str, *, has_after: bool) -> str:
+    """`slurm.dependency=afterok:12` to type, or `--after peaks` where runs were named.
+
+    Args:
+        value: As it was typed behind `--dependency`.
+        has_after: Whether the command takes `--after`.
+    """
+    from hpc_train.plan.sbatch_options import FORMS  # on the way to an error
+
+    key = "slurm.dependency"
+    if not value or re.fullmatch(FORMS["dependency"][0], value, re.IGNORECASE):
+        return f"a key of the config has no dashes: {key_with(key, value)}"
+    if value.replace(":", "").isdecimal():
+        return f"a key of the config has no dashes: {key}=afterok:{value}"
+    kind, colon, behind = value.partition(":")
+    if not colon and not _KIND.fullmatch(value):
+        kind, behind = "afterok", value
+    jobs = re.split("[,:?]", behind)
+    names = [shlex.quote(it) for it in jobs if it and not it.isdecimal()]
+    if kind.lower() != "afterok" or len(names) < len(jobs):
+        of_run = f"; `hpc-train status {names[0]}` names the JOB of a run" if names else ""
+        return f"write {key}={kind}:JOB{of_run}"
+    words = " ".join(f"--after {it}" for it in names)
+    return f"write {words}" if has_after else f"of a run: hpc-train submit CFG {words}"
 
 
 def option_with(option: str, name: str, value: str) -> str:

@@ -20,6 +20,12 @@ from hpc_train.errors import ConfigError, NoSuchRunError, UsageError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.copies import ids_of_origins
 from hpc_train.runs.events import read_events
+from hpc_train.runs.folders_meant import (
+    as_option,
+    beside_the_names,
+    folder_of_runs,
+    what_it_is,
+)
 from hpc_train.runs.history import job_ids
 from hpc_train.runs.inside_run import inside_run, never_a_run
 from hpc_train.runs.known_places import RUNS_DIR_VARIABLE, roots
@@ -140,7 +146,23 @@ def folders(runs_dir: Path | str | None) -> RunFolders:
     if within.is_dir() and not all_runs([runs_dir]) and all_runs([within]):
         hint = f"its runs lie in {within}: --runs-dir {shlex.quote(str(within))}"
         raise NoSuchRunError(f"--runs-dir {runs_dir}: there is no run in it", hint)
+    _refuse_no_folder_of_runs(runs_dir)
     return RunFolders([runs_dir.absolute()], own=[runs_dir.absolute()])
+
+
+def _refuse_no_folder_of_runs(runs_dir: Path) -> None:
+    """Refuse the folder of a run or of a name, in which no run would be found.
+
+    Raises:
+        NoSuchRunError: with the folder of runs around it.
+    """
+    around = folder_of_runs(runs_dir)
+    if around is None or all_runs([runs_dir]) or any(runs_dir.glob("*/*/sweep.json")):
+        return
+    raise NoSuchRunError(
+        f"--runs-dir {runs_dir}: {what_it_is(runs_dir)}, and no folder of runs",
+        f"write {as_option(around)}",
+    )
 
 
 def all_runs(folders: Sequence[Path]) -> list[RunDir]:
@@ -331,7 +353,7 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
     if any(STAMPED.match(it.run_id) and it.events.exists() for it in within):
         shown = f"hpc-train list --runs-dir {shlex.quote(reference)}"
         return f"that is a folder of runs: name the folder of one; `{shown}` shows them"
-    if known := never_a_run(reference):
+    if known := never_a_run(reference) or beside_the_names(reference, folders):
         return known
     if Path(reference).is_file():
         return run_of_file(Path(reference), runs, folders)

@@ -114,3 +114,30 @@ def test_what_was_moved_copied_without_the_run_or_made_anew_there_is_no_copy(
     assert copied_from(moved) is None
     (tmp_path / "link").symlink_to(moved.path)
     assert copied_from(RunDir(tmp_path / "link")) is None
+
+
+def test_a_copy_beside_the_names_is_meant_by_its_folder_and_moved_to_its_name(
+    hpc, slurm: Slurm, run: RunDir
+) -> None:
+    """`did you mean 'x'?` would have trained the original."""
+    copy = copy_of(run, "copy")
+    message = "no run answers to 'copy'"
+    moves = "mv runs/copy runs/x/ puts it beside the others of its name, x"
+    for command in ("resume", "status", "test"):
+        refused(hpc, f"{command} copy", message, f"fix: type its folder, runs/copy; {moves}")
+    said = hpc("resume", "runs/copy", "--dry-run")
+    assert (said.code, f"note: `list` names it runs there: {moves}\n" in said.err) == (0, True)
+    copy.path.rename(run.path.parent / "copy")
+    said = hpc("resume", "copy", "--dry-run")
+    assert (said.code, "puts it beside" in said.err) == (0, False)
+    rows = json.loads(hpc("list", "--json", "--runs-dir", "runs").out)["runs"]
+    assert [(row["name"], row["run"]) for row in rows] == [("x", run.run_id), ("x", "copy")]
+
+
+def test_the_copy_of_a_name_that_is_not_there_is_left_where_it_is(hpc, run: RunDir) -> None:
+    (run.path.parent.parent / "kept").mkdir()
+    moved = RunDir(run.path.parent.parent / "kept" / run.run_id)
+    ended(run, "cancelled")
+    run.path.rename(moved.path)
+    said = hpc("resume", str(moved.path), "--dry-run")
+    assert (said.code, "puts it beside" in said.err) == (0, False), said

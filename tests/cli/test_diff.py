@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.provenance import attempt_environment, code_state, edited_files
 from hpc_train.training.environment_record import write_environment
+from tests.cli.conftest import ROOT
 from tests.cli.test_resume import CONFIG, NETS
 
 # What was typed over the file is no change of it, and is told.
@@ -196,3 +199,34 @@ def test_a_script_that_was_typed_differs_in_nothing(hpc, taken, tmp_path: Path) 
     assert "typed     seed: 3" in told
     assert "script.path" not in told
     assert "script.resume:" not in told
+
+
+def test_two_configs_are_told_with_what_compares_them(hpc, run: RunDir, tmp_path: Path) -> None:
+    """`for RUN write x` was said of the first of them, and then of the second."""
+    bash = shutil.which("bash", path="/usr/bin:/bin")
+    text = (tmp_path / "cfg.yaml").read_text()
+    (tmp_path / "other one.yaml").write_text(text.replace("nodes: 2", "nodes: 3"))
+    both = "diff compares runs, and cfg.yaml and other one.yaml are configs"
+    one = "diff compares runs, and other one.yaml is a config"
+    for words, what, own in (
+        (("cfg.yaml", "other one.yaml"), both, 2),
+        (("x", "other one.yaml"), one, 1),
+        (("other one.yaml", "x"), one, 1),
+    ):
+        said = hpc("diff", *words)
+        assert (said.code, said.err.splitlines()[0]) == (2, f"error: {what}")
+        line = said.err.splitlines()[1].removeprefix("  fix: ")
+        ours = f'hpc-train() {{ {sys.executable} -m hpc_train.cli "$@"; }}; {line}'
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        shown = subprocess.run([str(bash), "-c", ours], env=env, capture_output=True, text=True)
+        lines = [it.split() for it in shown.stdout.splitlines() if "nodes" in it]
+        assert lines == [["<", "nodes:", str(own)], [">", "nodes:", "3"]], shown
+        assert ("seed" in shown.stdout) is (what == one)
+
+
+def test_the_own_config_beside_a_run_is_left_out(hpc, run: RunDir) -> None:
+    said = hpc("diff", "x", "cfg.yaml")
+    assert said.code == 2
+    assert f"cfg.yaml is the config that x ({run.run_id}) was submitted with" in said.err
+    assert f"fix: hpc-train diff {run.run_id} compares the run with it" in said.err
+    assert hpc("diff", run.run_id).code == 0

@@ -117,7 +117,7 @@ __all__ = ["project"]
         ("cancel a b", 2, "extra argument (b)", "one RUN at a time: hpc-train cancel RUN"),
         ("top a", 2, "extra argument (a)", "write --filter a"),
         ("list a b", 2, "extra arguments (a b)", "write --name a"),
-        ("du x", 2, "extra argument (x)", "--runs-dir PATH names a folder of runs"),
+        ("du x", 2, "extra argument (x)", "du takes no RUN, and has a line for each: hpc-train du"),
         ("report x --html", 2, "'--html' requires an argument", "write --html FILE"),
         ("submit cfg.yaml --dry-run --smoke --bench-first", 2, "exclude one another", "one of"),
         ("submit cfg.yaml --dry-run --smoke --cluster local", 2, "--smoke is for Slurm", "run CFG"),

@@ -86,6 +86,39 @@ def test_a_name_that_begins_like_a_dependency_is_a_runs(hpc, taken, project: Pat
     refused(hpc, project, words, 5, "no run answers to 'afterok-12'", "looked in")
 
 
+@pytest.mark.parametrize(
+    ("typed", "fix"),
+    [
+        ("--dependency x", "write --after x"),
+        ("--dependency=afterok:x:y", "write --after x --after y"),
+        ("-d x,y", "write --after x --after y"),
+        (
+            "-d afterany:x",
+            "write slurm.dependency=afterany:JOB; `hpc-train status x` names the JOB",
+        ),
+        ("-d afterok:12:x", "write slurm.dependency=afterok:JOB; `hpc-train status x` names"),
+        ("-d afterok", "write slurm.dependency=afterok:JOB"),
+        ("--dependency 12", "a key of the config has no dashes: slurm.dependency=afterok:12"),
+        ("--dependency afterok:12", "has no dashes: slurm.dependency=afterok:12"),
+        ("--dependency afterok:12,singleton", "slurm.dependency=afterok:12,singleton"),
+        ("--dependency", "slurm.dependency=..."),
+    ],
+)
+def test_a_dependency_is_told_as_the_run_or_the_jobs_that_it_names(
+    hpc, taken, project: Path, typed: str, fix: str
+) -> None:
+    """A run's name was told as slurm.dependency=x, which is refused."""
+    words = shlex.split(typed)
+    said = f"No such option '{words[0].partition('=')[0]}'"
+    refused(hpc, project, ["submit", "cfg.yaml", *words], 2, said, fix)
+
+
+def test_what_waits_for_a_run_is_submitted(hpc, taken, project: Path) -> None:
+    words = ["render", "cfg.yaml", "--dependency", "x"]
+    fix = "of a run: hpc-train submit CFG --after x"
+    refused(hpc, project, words, 2, "No such option '--dependency'", fix)
+
+
 SCRIPT = """\
 import argparse
 import pytorch_lightning as pl

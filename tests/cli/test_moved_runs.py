@@ -13,7 +13,17 @@ import pytest
 from hpc_train.runs.layout import RunDir
 from tests.cli.run_of_yesterday import ended, project, refused, run, saved, sweep
 
+LR = "class_path: nets.Net, init_args: {lr: 0.5}"
 __all__ = ["project", "run", "sweep"]
+
+
+def renamed_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    renamed = project.with_name(f"{project.name}-renamed")
+    project.rename(renamed)
+    monkeypatch.chdir(renamed)
+    for name in ("SLURM_CONF", "PATH"):  # the commands that stand for Slurm's lie in it
+        monkeypatch.setenv(name, os.environ[name].replace(str(project), str(renamed)))
+    return renamed
 
 
 def test_a_run_that_was_moved_goes_on_where_it_is(hpc, run: RunDir, tmp_path: Path) -> None:
@@ -49,11 +59,7 @@ def test_a_folder_of_runs_with_two_names_is_no_move(hpc, run: RunDir, tmp_path: 
 def test_a_run_whose_project_was_renamed_goes_on_with_its_code(
     hpc, run: RunDir, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    renamed = project.with_name(f"{project.name}-renamed")
-    project.rename(renamed)
-    monkeypatch.chdir(renamed)
-    for name in ("SLURM_CONF", "PATH"):  # the commands that stand for Slurm's lie in it
-        monkeypatch.setenv(name, os.environ[name].replace(str(project), str(renamed)))
+    renamed = renamed_project(project, monkeypatch)
     gone = f"the run's project was in {project}, which is gone"
     code = (renamed / "nets.py").rename(renamed / "other.py")
     for words in (f"resume {run.run_id}", f"resume {run.run_id} --nodes 1", f"test {run.run_id}"):
@@ -69,6 +75,42 @@ def test_a_run_whose_project_was_renamed_goes_on_with_its_code(
     assert json.loads(moved.plan.read_text())["workdir"] == str(renamed)
     saved(moved, 24)
     assert hpc("test", run.run_id).code == 0
+
+
+def test_a_run_of_a_renamed_project_is_compared_with_what_is_there_now(
+    hpc, project: Path, run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every file of the code had changed, and the config was not compared: it is not there."""
+    renamed = renamed_project(project, monkeypatch)
+    said = hpc("diff", "x")
+    assert (said.code, said.out, "config: " in said.err) == (0, "nothing differs\n", False)
+    config = renamed / "cfg.yaml"
+    config.write_text(config.read_text().replace("{class_path: nets.Net}", f"{{{LR}}}"))
+    (renamed / "nets.py").write_text((renamed / "nets.py").read_text() + "\n")
+    for _ in ("before and after a resume", "which names the folder of now in the plan"):
+        said = hpc("diff", "x")
+        assert said.out.splitlines() == [
+            "code      nets.py",
+            "config    model.init_args.lr: (absent) -> 0.5",
+        ]
+        assert "config: " not in said.err
+        assert hpc("resume", "x").code == 0
+        ended(RunDir(renamed / run.path.relative_to(project)), "cancelled")
+    said = hpc("resume", "x", "--dry-run").err
+    assert "note: cfg.yaml has changed since the submission: model" in said
+    assert "with the new: hpc-train submit cfg.yaml init_from=" in said
+
+
+def test_code_that_is_gone_is_not_told_as_changed(
+    hpc, project: Path, run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renamed = renamed_project(project, monkeypatch)
+    (renamed / "sub").mkdir()
+    monkeypatch.chdir(renamed / "sub")
+    said = hpc("diff", str(renamed / "runs/x"))
+    assert said.out == "nothing differs\n"
+    gone = f"code: the project was in {project}, which is gone; type it in the folder where the"
+    assert f"not compared: {gone} project is now\n" in said.err
 
 
 def test_a_sweep_that_was_moved_is_moved_back(hpc, sweep: str, tmp_path: Path) -> None:

@@ -330,3 +330,12 @@ def test_a_job_whose_memory_was_used_up_is_gone_on_with_more(
         done = hpc(*typed.split()[1:], "--dry-run", "--json")
         assert done.code == 0, done
         assert ["mem", more] in json.loads(done.out)["plan"]["slurm"]["options"]
+
+
+def test_the_help_of_status_says_what_its_exit_code_is(hpc, run: RunDir) -> None:
+    """A script that asked `status` whether a run had failed got 0."""
+    end(run, "failed", "no luck")
+    assert hpc("status", run.run_id).code == 0
+    shown = " ".join(hpc("status", "--help").out.split())
+    assert "The exit code is 0 whatever the state is. That of the run is the exit code of" in shown
+    assert "with --wait; diagnose ends with 3 where something failed, and --json says" in shown
