@@ -75,6 +75,7 @@ from hpc_train.config.twice_normalized import (
 )
 from hpc_train.config.typed_arguments import notes_on_arguments
 from hpc_train.config.undefined_names import all_undefined
+from hpc_train.config.unkept_state import unkept_state
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.unset_max_steps import unset_max_steps
 from hpc_train.config.unsplit_streams import unsplit_stream
@@ -127,6 +128,7 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
         *unstepped_optimizers(tree, names),
         *kept_gradients(tree, names),
         *spent_trainers(tree),
+        *unkept_state(tree, names),
     ):
         yield f"{path}:{line} {said}; {hint}"
 
