@@ -118,7 +118,8 @@ def _is_constant(value: ast.expr, wanted: object) -> bool:
 
 def _is_used(name: str, kind: str, scope: ast.AST, names: Names) -> bool:
     """Whether its state changes, and no other use than the known ones can keep it."""
-    known, changes = set(), False
+    known: set[ast.AST] = set()
+    changes = False
     for node in ast.walk(scope):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             known.add(node.value)
