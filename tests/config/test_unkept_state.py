@@ -49,8 +49,7 @@ def test_a_forgotten_optimizer_is_noted_before_the_queue(
         (
             "sched = torch.optim.lr_scheduler.StepLR(sgd, 3)",
             "sched.step()",
-            "sched (StepLR): its state begins anew after each stop; write session.restore("
-            "model=net, optimizer=sgd, scheduler=sched)",
+            "; write session.restore(model=net, optimizer=sgd, scheduler=sched)",
         ),
         (
             "scaler = torch.amp.GradScaler('cuda')",
@@ -97,7 +96,7 @@ def test_several_are_one_line(tmp_path: Path) -> None:
         UNKEPT.replace("    session.restore(", "    o = sgd\n    session.restore(o=o, "),
         UNKEPT.replace("sgd.step(); ", ""),
         UNKEPT.replace("session.stepped()", "save(sgd.state_dict()); session.stepped()"),
-        UNKEPT.replace("    session.restore(", "    if old: session.restore(sgd=sgd)\n    session.restore("),
+        UNKEPT.replace("    session.", "    if old: session.restore(sgd=sgd)\n    session.", 1),
         with_made("scaler = torch.amp.GradScaler(enabled=False)", "scaler.update()"),
         with_made("warm = torch.optim.lr_scheduler.StepLR(sgd, 3)"),
         EXAMPLE.read_text("utf-8"),
