@@ -67,8 +67,10 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             ("'--resume'",),
             "script.resume={when: out/a.pt, args: [--resume]}",
             "argument --resume: expected one argument",
-            "--resume takes a value: write 'script.resume={when: out/a.pt, args: [--resume, "
-            + '"{newest}"]}\'',
+            (
+                "--resume takes a value: write 'script.resume={when: out/a.pt, args: [--resume, "
+                '"{newest}"]}\''
+            ),
         ),
         (
             (),
