@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import sys
+import inspect
 from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any
@@ -152,7 +152,7 @@ def _call_there(frame: FrameType) -> str:
 
 def _users_frames() -> Iterator[FrameType]:
     """Those of the user's, the innermost first."""
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = inspect.currentframe()
     while frame is not None:
         if is_users(frame.f_code.co_filename):
             yield frame
