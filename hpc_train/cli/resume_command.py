@@ -23,6 +23,7 @@ from hpc_train.cli.common import (
 )
 from hpc_train.cli.finding import runs_to_change
 from hpc_train.cli.namesakes import tell_newest_of_name
+from hpc_train.cli.own_checkpoints import notes_on_script, step_to_go_on_from
 from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.cli.sweep_text import tell_resumed
 from hpc_train.errors import UsageError
@@ -33,12 +34,11 @@ from hpc_train.runs.checkpoints import removed_step, tell_removed
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.run_word import run_word
-from hpc_train.runs.script_saves import OwnSaves
 from hpc_train.sweeps import Sweep, find_sweep
 
 if TYPE_CHECKING:
     from hpc_train.backends.replan import NextPlan
-    from hpc_train.plan.plan import ScriptPlan
+    from hpc_train.plan.plan import Plan
 
 
 @click.command("resume")
@@ -125,25 +125,24 @@ def _planned(
     print_notes(again.notes)
     if again.before.batch != again.plan.batch:
         print_notes(cut_note(again.plan.training.trainer, again.plan.batch))
-    first_step = _first_step(run) if again.plan.verb == "fit" else None
+    first_step = _first_step(run, again.plan) if again.plan.verb == "fit" else None
     attempts = attempts_in(read_events(run.directory.events))
     removed = removed_step(run.directory, attempts)
     if again.plan.script is None and first_step == 0:
         print_notes([_of_the_beginning(run, removed)])
-    elif again.plan.script is not None and first_step == 0:
+    elif again.plan.script is not None and first_step is not None:
         taken = max((it.last_step for it in attempts), default=0)
-        print_notes([_of_a_script(again.plan.script, taken, run)] if taken else [])
+        found = run.directory
+        print_notes(notes_on_script(again.plan, again.plan.script, found, first_step, taken))
     elif removed and first_step is not None:
         print_notes([f"{tell_removed(removed)}: goes on from step {first_step}"])
     return again, first_step
 
 
-def _first_step(run: api.Run) -> int:
+def _first_step(run: api.Run, plan: Plan) -> int:
     """Steps that the next attempt need not take again; 0 where nothing whole is saved."""
-    from hpc_train.runs.script_saves import newest_own_step
-
     whole = (one.step for one in run.checkpoints() if one.valid)  # the newest first
-    return next(whole, newest_own_step(run.directory))
+    return next(whole, step_to_go_on_from(run.directory, plan))
 
 
 def _refuse_for_sweep(options: Mapping[str, bool], sweep: Sweep, typed: str) -> None:
@@ -195,17 +194,6 @@ def _of_the_beginning(run: api.Run, removed: int) -> str:
         return f"{tell_removed(removed)}: it begins again at step 0"
     why = f" ({damaged})" if damaged else ""
     return f"it has no whole checkpoint{why}, and begins again at step 0"
-
-
-def _of_a_script(script: ScriptPlan, taken: int, run: api.Run) -> str:
-    """Of one that no checkpoint is known of, after so many steps."""
-    steps = "the step" if taken == 1 else f"the {taken} steps"
-    known = "script.resume names none"
-    if unnamed := OwnSaves.of(run.directory).unnamed:
-        known += f": script.resume.when={shell_word(unnamed)} names what it saved last"
-    if script.resume_when:
-        known = f"script.resume names {script.resume_when}, and none of this run is there"
-    return f"{script.path} takes {steps} again unless it finds a checkpoint by itself: {known}"
 
 
 def _tell_newer_than_copy(run: api.Run) -> None:

@@ -30,20 +30,22 @@ def note_submission_to(cluster: str | None, asked: LoadedConfig | Plan) -> None:
 
 
 def note_script_on_slurm(cluster: str | None, loaded: LoadedConfig) -> None:
-    """Say what a script saves and no next job finds, and what it reads of an array's tasks."""
+    """Say what a script saves and no next job finds, and on Slurm what it reads of arrays."""
     from hpc_train.backends.submit import detect_cluster
     from hpc_train.config.own_saves import note_on_own_saves
 
     script = loaded.config.script.path
-    if not script or (cluster or detect_cluster()) != "slurm":
+    if not script:
+        return
+    if said := note_on_own_saves(loaded.config, Path.cwd()):
+        print_notes([said])
+    if (cluster or detect_cluster()) != "slurm":
         return
     from hpc_train.config.launcher_variables import notes_on_array
     from hpc_train.config.script_tree import script_tree
 
     tree = script_tree(Path.cwd() / script)
     print_notes([*notes_on_array(script, tree)] if tree else [])
-    if said := note_on_own_saves(loaded.config, Path.cwd()):
-        print_notes([said])
 
 
 def note_variables(plan: Plan, environ: Mapping[str, str]) -> None:

@@ -23,6 +23,7 @@ from hpc_train.config.fixed_ranks import fixed_ranks
 from hpc_train.config.gone_uses import gone_notes
 from hpc_train.config.hidden_gpus import hidden_gpus
 from hpc_train.config.hook_notes import hook_notes, only_prepared
+from hpc_train.config.hydra_multirun import notes_on_multirun
 from hpc_train.config.inner_imports import notes_on_inner_imports
 from hpc_train.config.inner_launchers import inner_launcher_notes
 from hpc_train.config.kept_gradients import kept_gradients
@@ -48,6 +49,7 @@ from hpc_train.config.own_modules import hiding
 from hpc_train.config.paths_not_copied import notes_on_paths_not_copied
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.rank_zero_calls import rank_zero_notes
+from hpc_train.config.rank_zero_scripts import rank_zero_of_script
 from hpc_train.config.ranks_apart import Apart
 from hpc_train.config.relative_paths import notes_on_relative_paths
 from hpc_train.config.same_order import notes_on_groups
@@ -77,6 +79,7 @@ from hpc_train.config.twice_normalized import (
 )
 from hpc_train.config.typed_arguments import notes_on_arguments
 from hpc_train.config.undefined_names import all_undefined
+from hpc_train.config.unkept_state import unkept_state
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.unset_environment import notes_on_unset
 from hpc_train.config.unset_max_steps import unset_max_steps
@@ -97,6 +100,7 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
         notes = [*notes_on_variables(loaded), *notes_on_checkpoints(loaded.config, workdir)]
         notes += inner_launcher_notes(loaded.config, workdir)
         notes += notes_on_arguments(loaded.config, workdir)
+        notes += notes_on_multirun(loaded.config, workdir)
         notes += notes_on_absent_reads(loaded.config, workdir)
         notes += notes_on_paths_not_copied(loaded, workdir)
         notes += _on_losses(loaded.config, workdir)
@@ -133,6 +137,7 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
         *unstepped_optimizers(tree, names),
         *kept_gradients(tree, names),
         *spent_trainers(tree),
+        *unkept_state(tree, names),
     ):
         yield f"{path}:{line} {said}; {hint}"
 
@@ -162,6 +167,15 @@ def _on_groups(tree: ast.Module, config: Config, workdir: Path) -> Iterator[str]
         yield f"{config.script.path}:{line} {said}; {hint}"
 
 
+def _on_rank_zero(tree: ast.Module, config: Config, workdir: Path) -> Iterator[str]:
+    """Of calls that all ranks have to make, and that rank 0 alone makes."""
+    file = (workdir / (config.script.path or "")).resolve()
+    if ranks_of(config) < 2:
+        return
+    for name, line, said, hint in rank_zero_of_script(tree, file, [str(file.parent), *sys.path]):
+        yield f"{Path(config.script.path or '').parent / name}:{line} {said}; {hint}"
+
+
 def _on_sizes(tree: ast.Module, file: Path, path: str) -> Iterator[str]:
     """Of lines of the script, and of what it imports, that end without a terminal."""
     folder = file.resolve().parent
@@ -181,6 +195,7 @@ def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
             line, said, hint = hidden
             yield f"{config.script.path}:{line} {said}; {hint}"
         yield from _on_groups(tree, config, workdir)
+        yield from _on_rank_zero(tree, config, workdir)
     apart = ranks_apart(tree, config, workdir, sys.path) if tree is not None else None
     if apart is None and tree is not None and not config.script.may_take_no_steps:
         apart = _alone_elsewhere(tree, config, workdir)

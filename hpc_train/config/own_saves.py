@@ -10,6 +10,7 @@ from pathlib import Path
 from hpc_train.config.resume_arguments import (
     called_in_loops,
     resume_options,
+    resume_word,
     saved_pattern,
     saves_in_loops,
     saving_helpers,
@@ -44,12 +45,9 @@ def note_on_own_saves(config: Config, folder: Path) -> str:
     where = (Path(script.path).parent / where).as_posix()
     texts = [tree, *own.values()]
     loads = any(_is_load(it) for text in texts for it in ast.walk(text))
-    option, switch = resume_options(tree)
-    added = f"{option}, '{{newest}}'" if option else switch
-    written = f"{{when: {when or 'FILE'}, args: [{added}]}}"
-    write = f'"script.resume={written}"' if added else f"script.resume.when={when or 'FILE'}"
+    write = resume_word(when or "FILE", tree)
     saves = f"{where} saves{f' {when}' if when else ''} by itself"
-    if loads and not added:  # it may find it by itself
+    if loads and not any(resume_options(tree)):  # it may find it by itself
         two = "two stops without a known checkpoint end the run"
         return f"{saves}, which no key names, and {two}: write {write}"
     also = "" if loads else ", and load it where it is there (torch.load)"

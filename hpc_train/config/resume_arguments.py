@@ -77,6 +77,9 @@ def refused_resume(tree: ast.Module, script: ScriptConfig, origins: Origins) -> 
     bare = [it for it in words if it != _NEWEST]
     if bare and bare != words and not refused_arguments(tree, [*given, *bare])[0]:
         return said, f"{bare[-1]} takes no value: write args: [{', '.join(bare)}]"
+    takes = resume_option(tree)
+    if takes and words == [takes] and not refused_arguments(tree, [*given, takes, when])[0]:
+        return said, f"{takes} takes a value: {_how_to_write(when, script.path or '', origins)}"
     if not said.startswith("unrecognized"):
         return said, "correct them: a job that follows adds them to script.args"
     if hint.startswith("did you mean") and not resume_option(tree):
@@ -122,6 +125,15 @@ def _how_to_write(when: object, script: str, origins: Origins) -> str:
     options = f"{', '.join(declared[:_MOST_SHOWN])}{more}"
     none = f": none of its options ({options}) is known to take one" if declared else ""
     return f"write {alone}, and let {name} load it itself where it is there{none}"
+
+
+def resume_word(when: str, tree: ast.Module | None) -> str:
+    """What to type so that a checkpoint of a script's is named, and handed to its own option."""
+    option, switch = resume_options(tree) if tree is not None else ("", "")
+    added = f"{option}, '{_NEWEST}'" if option else switch
+    if added:
+        return f'"script.resume={{when: {when}, args: [{added}]}}"'
+    return f"script.resume.when={when if _PLAIN.fullmatch(when) else shlex.quote(when)}"
 
 
 def resume_option(tree: ast.Module) -> str:

@@ -29,6 +29,8 @@ class SavedFiles:
     def __init__(self, tree: ast.Module, given: Mapping[str, str]) -> None:
         self._tree, self._given = tree, given
         self._nodes = [*ast.walk(tree)]
+        made = [it for it in self._nodes if isinstance(it, ast.Assign)]
+        self._parsed = {ast.unparse(it.targets[0]) for it in made if _is_parsed(it.value)}
         self._around: dict[int, ast.AST] = {}  # the innermost function of what stands in one
         for function in (it for it in self._nodes if isinstance(it, _FUNCTIONS)):
             self._around |= {id(it): function for it in ast.walk(function) if it is not function}
@@ -61,7 +63,8 @@ class SavedFiles:
         if isinstance(node, ast.Call):
             return self._made(node, below)
         if isinstance(node, ast.Attribute):
-            is_argument = _ARGUMENTS.fullmatch(ast.unparse(node.value))
+            owner = ast.unparse(node.value)
+            is_argument = owner in self._parsed or _ARGUMENTS.fullmatch(owner)
             if is_argument and node.attr in self._given:
                 return self._given[node.attr]
             return self._only_default(node.attr)
@@ -152,3 +155,7 @@ def _defaults(name: str, nodes: list[ast.AST]) -> Iterator[str]:
         for value in values:
             is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
             yield str(value.value) if is_text and isinstance(value, ast.Constant) else _ANY
+
+
+def _is_parsed(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and ast.unparse(value.func).endswith(".parse_args")

@@ -30,7 +30,7 @@ def unrestored(
     if opened is None or "restore" in _words(tree, file, search_path):
         return None
     said = "opens a Session, and nothing calls its restore: after a stop it would begin anew"
-    name = _name_of(tree, opened)
+    name = name_of_session(tree, opened)
     return (
         opened.lineno,
         said,
@@ -45,7 +45,7 @@ def undrawn(
     opened = opened_session(tree)
     if opened is None or "batches" in _words(tree, file, search_path):
         return None
-    name, loop = _name_of(tree, opened), _loader_loop(tree)
+    name, loop = name_of_session(tree, opened), _loader_loop(tree)
     each = f"each of the {ranks} ranks takes all samples, and " if ranks > 1 else ""
     said = f"opens a Session, and nothing calls its batches: {each}no attempt knows which were had"
     if loop is None:
@@ -61,7 +61,7 @@ def _words(tree: ast.Module, file: Path, search_path: Sequence[str]) -> set[str]
     return {word for text in texts for word in words_in(text)}
 
 
-def _name_of(tree: ast.Module, opened: ast.Call) -> str:
+def name_of_session(tree: ast.Module, opened: ast.Call) -> str:
     """`session` of `with Session.open(...) as session`, and of an assignment."""
     for node in ast.walk(tree):
         if isinstance(node, ast.withitem) and node.context_expr is opened and node.optional_vars:

@@ -31,9 +31,10 @@ def uneven_shares(stacks: Sequence[Stack], beats: Mapping[int, Heartbeat]) -> st
     so_many = _batches([stack for stack in told if stack.rank in ended], beats)
     limit = f"={so_many}" if so_many else ""
     return (
-        f"{_ranks(ended)} {has} had {its} last batch of epoch {last.epoch} at step"
-        f" {_steps(last)}, and {_ranks(more)} {'has' if len(more) == 1 else 'have'} more: {UNEVEN}:"
-        f" trainer.limit_train_batches{limit}, or a data set with a length (no IterableDataset),"
+        f"{ranks_text(ended)} {has} had {its} last batch of epoch {last.epoch} at step"
+        f" {_steps(last)}, and {ranks_text(more)} {'has' if len(more) == 1 else 'have'} more:"
+        f" {UNEVEN}: trainer.limit_train_batches{limit}, or a data set with a length (no"
+        " IterableDataset),"
         " of which each rank gets as many"
     )
 
@@ -59,6 +60,7 @@ def _batches(ended: Sequence[Stack], beats: Mapping[int, Heartbeat]) -> int:
     return min(beats[stack.rank].batch for stack in ended) if is_told else 0
 
 
-def _ranks(ranks: Sequence[int]) -> str:
+def ranks_text(ranks: Sequence[int]) -> str:
+    """`ranks 0, 3`, of many the first."""
     names = ", ".join(map(str, ranks[:_SHOWN])) + (" ..." if len(ranks) > _SHOWN else "")
     return f"rank{'s' if len(ranks) > 1 else ''} {names}"

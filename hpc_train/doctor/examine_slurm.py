@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -131,7 +130,7 @@ def _by_partition(values: Mapping[str, list[str]]) -> str:
     return "; ".join(f"{value} on {', '.join(names)}" for value, names in values.items())
 
 
-def check_scontrol_in_job(environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+def check_scontrol_in_job(environ: Mapping[str, str]) -> Iterator[Finding]:
     """Whether a job may ask the controller of itself, which a requeue needs; nothing outside."""
     job = environ.get("SLURM_JOB_ID")
     if not job:

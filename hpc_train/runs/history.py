@@ -109,6 +109,9 @@ def _count_damage(records: dict[int, AttemptRecord], number: int) -> None:
     for earlier, record in records.items():
         if earlier < number and record.kept_step > first:
             records[earlier] = replace(record, kept_step=max(first, record.first_step))
+    before = records.get(number - 1)  # what nobody had named may be there all the same
+    if before is not None and before.kept_step < first <= before.last_step:
+        records[number - 1] = replace(before, kept_step=first)
 
 
 def summaries(attempts: Sequence[AttemptRecord]) -> list[AttemptSummary]:

@@ -62,7 +62,7 @@ class SavedModel(Document):
 
 
 def read_models(run: RunDir) -> list[SavedModel]:
-    """Those that are still there, newest first."""
+    """Those that are still there, newest first; of one step, that of the later training first."""
     try:
         rows = json.loads(run.models_list.read_text(encoding="utf-8"))
         found = [SavedModel.from_json(row) for row in rows]
@@ -72,7 +72,7 @@ def read_models(run: RunDir) -> list[SavedModel]:
         model if "://" in model.path else replace(model, path=str(run.path / model.path))
         for model in found
     ]
-    there = [model for model in placed if model.is_there]
+    there = [model for model in reversed(placed) if model.is_there]
     return sorted(there, key=lambda model: -model.step)
 
 

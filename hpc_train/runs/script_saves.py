@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import glob
 import json
+import os
 import zipfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hpc_train.codec import Document
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import RunDir
+
+_MOST_UNNAMED = 16  # of them the newest are kept: their names may have the step
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,15 @@ class OwnSaves(Document):
     Attributes:
         before: Path -> stamp of what lay there before the run's first attempt: of another run.
         saves: Oldest first.
-        unnamed: What torch.save wrote last, from the working directory, where script.resume names
-            nothing.
+        unnamed: What torch.save wrote last, from the working directory, of what script.resume does
+            not name.
+        unnamed_saves: Those with their steps, oldest first: a resume may name them.
     """
 
     before: dict[str, int] = field(default_factory=dict)
     saves: list[OwnSave] = field(default_factory=list)
     unnamed: str = ""
+    unnamed_saves: list[OwnSave] = field(default_factory=list)
 
     @classmethod
     def of(cls, run: RunDir) -> OwnSaves:
@@ -62,17 +67,22 @@ class OwnSaves(Document):
         """With one more, and without those that it has replaced."""
         others = [save for save in self.saves if save.path != str(path)]
         added = OwnSave(str(path), stamp(path), step)
-        return OwnSaves(self.before, [*others, added], self.unnamed)
+        return replace(self, saves=[*others, added])
 
-    def with_unnamed(self, path: str, workdir: Path) -> OwnSaves:
-        """With what torch.save wrote last, an absolute path."""
+    def with_unnamed(self, path: str, workdir: Path, step: int = 0) -> OwnSaves:
+        """With what torch.save wrote last at a step, an absolute path that is there."""
         is_below = Path(path).is_relative_to(workdir)
         shown = Path(path).relative_to(workdir) if is_below else path
-        return OwnSaves(self.before, self.saves, str(shown))
+        others = [save for save in self.unnamed_saves if save.path != path]
+        added = OwnSave(path, stamp(Path(path)) if Path(path).exists() else 0, step)
+        kept = [*others, added][-_MOST_UNNAMED:]
+        return replace(self, unnamed=str(shown), unnamed_saves=kept)
 
     def step_of(self, path: Path) -> int:
         """Steps in the checkpoint at `path`; of one that was not noted, the newest known."""
-        exact = [save.step for save in self.saves if save.path == str(path)]
+        known = [*self.saves, *self.unnamed_saves]
+        name = os.path.abspath(path)  # noqa: PTH100 - a link is another file's name, and stays
+        exact = [save.step for save in known if save.path in (name, str(path))]
         return max(exact or [save.step for save in self.saves], default=0)
 
     def is_of_this_run(self, path: Path) -> bool:
@@ -104,6 +114,19 @@ def newest_save(pattern: str, workdir: Path) -> list[Path]:
         except OSError:  # deleted meanwhile: scripts keep the last few
             continue
     return [path for _, path in sorted(dated, reverse=True)]
+
+
+def names_save(pattern: str, workdir: Path, path: str) -> bool:
+    """Whether what is there of a pattern is a file, or a folder with it."""
+    found = newest_save(pattern, workdir) if pattern else []
+    return any(Path(path).is_relative_to(os.path.abspath(it)) for it in found)  # noqa: PTH100
+
+
+def save_to_go_on_from(pattern: str, workdir: Path, run: RunDir) -> Path | None:
+    """The newest of a run that is there of a pattern, and whole; None without one."""
+    saves = OwnSaves.of(run)
+    found = filter(saves.is_of_this_run, newest_save(pattern, workdir)) if pattern else ()
+    return next((path for path in found if is_whole(path)), None)
 
 
 def is_whole(path: Path) -> bool:

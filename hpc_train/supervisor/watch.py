@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hpc_train.config.schema import WatchdogConfig
+from hpc_train.diagnose.left_loops import left_loops
 from hpc_train.diagnose.stacks import Stack, places_apart, read_stacks
 from hpc_train.diagnose.uneven_shares import uneven_shares
 from hpc_train.plan.states import RankExit
@@ -232,7 +233,8 @@ def _with_places(
     is_named = len(hang.late_ranks) < world_size
     if is_named and not {stack.rank for stack in stacks}.issuperset(hang.late_ranks):
         return hang
-    return replace(hang, places=places_apart(stacks), uneven=uneven_shares(stacks, beats))
+    uneven = uneven_shares(stacks, beats) or left_loops(stacks)
+    return replace(hang, places=places_apart(stacks), uneven=uneven)
 
 
 class _FailureWatch:

@@ -39,6 +39,7 @@ from hpc_train.training.resume.stop import Stopped
 from hpc_train.training.script_signals import ScriptSignals
 from hpc_train.training.shared_saves import SharedSaves, path_saved_to
 from hpc_train.training.stop_together import StopTogether
+from hpc_train.training.unnamed_saves import UnnamedSaves
 
 _LOOK_FOR_SAVES_S = 1.0
 _CLOCK_TICK_NS = 20_000_000  # a file's times come from a clock that ticks (inode(7), clock_getres)
@@ -96,7 +97,9 @@ class PlainScript:
         # When torch.save was called, in nanoseconds, and at which step.
         self._saves: deque[tuple[int, int]] = deque([(0, self.first)], maxlen=32)
         self._saved_until_ns = 0  # the end of the newest of them; without one as long as it goes on
-        self._saved_to = ""
+        self._saved_to: dict[str, int] = {}  # path -> step, since they were looked at last
+        self._noting = threading.RLock()
+        self._unnamed = UnnamedSaves(rank.here.run, attempt, script, self._workdir)
         self._save_stamp = _stamp_of(_resume()["path"])
 
     @property
@@ -125,7 +128,8 @@ class PlainScript:
             finally:
                 self._saved_until_ns = time.time_ns()
             target = given[1] if len(given) > 1 else named.get("f")
-            self._saved_to = path_saved_to(target) or self._saved_to
+            if path := path_saved_to(target):
+                self._saved_to[path] = self._saves[-1][1]
             if self.is_plain and self._world.world_size > 1:
                 self._shared.saving(target)
             return saved
@@ -192,15 +196,16 @@ class PlainScript:
 
     def note_save(self, *, path: Path | None = None, step: int | None = None) -> None:
         """Look whether the script has written a checkpoint, and note its step; rank 0 alone."""
-        if self._world.rank != 0 or not self.is_plain:
-            return
+        if self._world.rank == 0 and self.is_plain:
+            with self._noting:  # the heartbeat's thread looks as well
+                self._note_save(path, step)
+
+    def _note_save(self, path: Path | None, step: int | None) -> None:
         if said := self._shared.told():
             print(said, file=sys.stderr, flush=True)  # noqa: T201 - a rank's log
         saves = OwnSaves.of(self._rank.here.run)
-        if self._saved_to and not self._script.resume_when:
-            with contextlib.suppress(OSError):
-                saves.with_unnamed(self._saved_to, self._workdir).write(self.run)
-            self._saved_to = ""
+        saved, self._saved_to = self._saved_to, {}
+        saves = self._unnamed.noted(saves, saved)
         if path is None and self._script.resume_when:
             path = next(iter(newest_save(self._script.resume_when, self._workdir)), None)
         with contextlib.suppress(OSError):  # replaced meanwhile, or the disk is full
@@ -278,6 +283,7 @@ class PlainScript:
     def _stop(self) -> None:
         self._begin_to_stop()
         if not self._signals.deliver(self._script.on_stop):
+            self.note_save()
             self._rank.end(self._stopped())
 
     # -- in other threads
@@ -324,7 +330,8 @@ class PlainScript:
         of = f"of step {saved}" if saved else "not there, or not named by script.resume"
         newest = f"the script's newest checkpoint is {of}"
         if not saved and (unnamed := OwnSaves.of(self.run).unnamed):
-            newest = f"the script saved {unnamed}: to go on from it script.resume.when={unnamed}"
+            write = self._unnamed.how_to_name(unnamed)
+            newest = f"the script saved {unnamed}: to go on from it {write}"
         stopped.args = (f"stopped by {cause} behind step {self.step}; {newest}",)
         return stopped
 

@@ -49,6 +49,7 @@ from hpc_train.training.resume.shards import is_sharded, load_shards, save_shard
 from hpc_train.training.resume.stop import StopFlag, Stopped
 from hpc_train.training.resume.unsavable import Author, class_name
 from hpc_train.training.session_arguments import (
+    check_due,
     check_entered,
     check_epochs,
     check_evaluated,
@@ -84,6 +85,7 @@ class Session:
         self._first_step = 0
         self._epoch = 0
         self._micro_batches = 0
+        self._drawn = 0  # micro batches of this attempt
         self._entered = self._restored = False
         self._drew_all = False  # whether the batches at hand came to their end
         self._stopped: Stopped | None = None
@@ -103,7 +105,7 @@ class Session:
         micro_batch_size: int | None = None,
         run_dir: str | Path | None = None,
         checkpoint: CheckpointConfig | None = None,
-        environ: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str] | None = None,
     ) -> Session:
         """Join the run that the environment describes, and its process group.
 
@@ -113,12 +115,14 @@ class Session:
         Args:
             global_batch_size: Samples an optimizer step, over all ranks.
             micro_batch_size: The most samples a rank takes at once.
+            environ: In place of this process's environment.
 
         Raises:
             ConfigError: no run directory is named, or an argument is of another kind.
             CheckError: the ranks cannot share the global batch.
         """
         check_opened(global_batch_size, seed, micro_batch_size, run_dir, checkpoint)
+        environ = os.environ if environ is None else environ
         run = find_run(environ, run_dir)
         stop = StopFlag(run.stop).install()
         rank = join_run(
@@ -198,6 +202,7 @@ class Session:
         """
         check_objects(objects)
         self._restored = True
+        self._notes.restored(objects)
         # Without DDP's wrapper, so that one rank can go on with what two have saved.
         self._objects = {
             name: item.module if isinstance(item, DistributedDataParallel) else item
@@ -263,6 +268,7 @@ class Session:
             self._rng = None
         for batch in exact:
             self._micro_batches += 1
+            self._drawn += 1
             self._heartbeat.batch = self._micro_batches
             yield batch
             if self.should_stop:
@@ -296,10 +302,13 @@ class Session:
         """Call it after each optimizer step (and scheduler step): saves where it is time to.
 
         Raises:
-            ConfigError: `restore` was not called.
+            ConfigError: `restore` was not called, or the step is not due.
             RunFailedError: the weights are NaN.
         """
         check_restored("stepped", restored=self._restored)
+        if not self.step_is_due:
+            steps = self.step + 1 - self._first_step
+            check_due(steps, drawn=self._drawn, accumulate=self._batch.accumulate)
         self._notes.before_step()
         self.step += 1
         try:

@@ -109,6 +109,32 @@ def check_restored(method: str, *, restored: bool) -> None:
         )
 
 
+def check_due(steps: int, *, drawn: int, accumulate: int) -> None:
+    """Refuse more steps than the batches make: each would have a part of its global batch.
+
+    A loop that counts by itself may have drawn a batch ahead, which is none too few.
+
+    Args:
+        steps: Of this attempt, with that at hand.
+        drawn: Micro batches of it.
+        accumulate: Micro batches that make a step.
+
+    Raises:
+        ConfigError: with what to write.
+    """
+    if 0 < drawn < steps * accumulate:
+        raise ConfigError(
+            f"session.stepped() is called behind {drawn} of the {steps * accumulate} micro batches"
+            f" that make {_counted(steps)}: a step took a part of the global batch",
+            "put optimizer.step(), optimizer.zero_grad() and session.stepped() under"
+            " `if session.step_is_due:`",
+        )
+
+
+def _counted(steps: int) -> str:
+    return "one step" if steps == 1 else f"{steps} steps"
+
+
 def no_step(batches: int) -> RunFailedError:
     """What is said of an epoch after which not one step was counted."""
     return RunFailedError(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from hpc_train.training.private.exchanges import exchanges_so_far
+from hpc_train.training.unkept_optimizers import UnkeptOptimizers
 from hpc_train.training.unshared_steps import said_of_unshared, users_place
 
 
@@ -22,6 +24,12 @@ class SessionNotes:
         self._steps = 0
         self._drew = False
         self._exchanges: int | None = None
+        self._unkept = UnkeptOptimizers()
+
+    def restored(self, objects: Mapping[str, Any]) -> None:
+        """`restore` was given these."""
+        if self._note is not None:
+            self._unkept.restored(objects)
 
     def drew(self) -> None:
         """The session's own batches are asked for."""
@@ -39,6 +47,11 @@ class SessionNotes:
             said = said_of_unshared(ranks=self._ranks, known=self._exchanges)
         if said:
             self._note(said)
+        if self._steps == 2 and (said := self._unkept.said()):
+            self._note(said)
+        if self._steps > 1:
+            self._unkept.end()
+        self._unkept.stepped()
 
     def after_step(self) -> None:
         """It is counted: what the ranks have exchanged for it is done."""

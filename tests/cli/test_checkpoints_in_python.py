@@ -6,7 +6,12 @@ import json
 import os
 
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.saved_models import SavedModel, read_models, write_models
+from hpc_train.runs.saved_models import (
+    SavedModel,
+    newest_undecided,
+    read_models,
+    write_models,
+)
 from tests.cli.run_of_yesterday import project, run
 
 __all__ = ["project", "run"]
@@ -42,3 +47,18 @@ def test_of_a_best_model_that_is_there_its_file_is_named(hpc, run: RunDir) -> No
     write_models(run, models)
     assert f"Net.load_from_checkpoint('{run.models / '1.ckpt'}')" in hpc("checkpoints", "x").err
     assert os.fspath(read_models(run)[0]) == str(run.models / "2.ckpt")
+
+
+def test_of_two_trainings_that_end_at_one_step_the_later_one_is_the_newest(
+    hpc, run: RunDir
+) -> None:
+    run.models.mkdir()
+    paths = [run.models / f"version_{it}.ckpt" for it in range(2)]
+    for path in paths:
+        path.touch()
+    write_models(run, [SavedModel(path=str(it), step=16, epoch=1) for it in paths])
+    models = read_models(run)
+    newest = newest_undecided(models)
+    assert [it.path for it in models] == [str(it) for it in reversed(paths)]
+    assert newest is not None
+    assert newest.path == str(paths[1])

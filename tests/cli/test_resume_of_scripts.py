@@ -65,6 +65,82 @@ def test_the_file_that_it_saved_last_is_named(hpc, taken, tmp_path: Path) -> Non
     assert said.code == 0, said
 
 
+PARSED = """import argparse, torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--resume")
+for epoch in range(3):
+    torch.save({}, "out/a.pt")
+"""
+WHOLE = "\"script.resume={when: out/a.pt, args: [--resume, '{newest}']}\""
+
+
+def stopped_script(hpc, folder: Path, *words: str, text: str = PARSED) -> RunDir:
+    """After five steps, of which the script has saved four."""
+    run = submitted_script(hpc, folder, *words)
+    (folder / "main.py").write_text(text)
+    tell(run, 0, EventKind.ATTEMPT_STARTED, attempt=0, job_id="7")
+    more = {"outcome": "cancelled", "last_step": 5, "saved_step": 0}
+    tell(run, 0.5, EventKind.ATTEMPT_ENDED, attempt=0, **more)
+    ended(run)
+    (folder / "out").mkdir()
+    (folder / "out" / "a.pt").write_text("whole")
+    OwnSaves().with_unnamed(str(folder / "out" / "a.pt"), folder, 4).write(run)
+    return run
+
+
+def test_what_is_told_names_the_script_s_own_option(hpc, taken, tmp_path: Path) -> None:
+    stopped_script(hpc, tmp_path)
+    assert f"script.resume names none: {WHOLE} names what it saved last" in (
+        hpc("resume", "main", "--dry-run").err
+    )
+    said = hpc("resume", "main", WHOLE.strip('"'), "--dry-run")
+    assert (said.code, said.err.count("again unless")) == (0, 0), said
+    assert "goes on    from step 4" in said.out
+
+
+def test_a_checkpoint_that_the_script_is_not_handed_is_told(hpc, taken, tmp_path: Path) -> None:
+    stopped_script(hpc, tmp_path)
+    said = hpc("resume", "main", "script.resume.when=out/a.pt", "--dry-run")
+    assert "again unless" not in said.err
+    alone = "script.resume has no args, and main.py declares --resume: unless it finds out/a.pt by"
+    assert f"{alone} itself, write {WHOLE}" in said.err
+
+
+def test_nothing_is_told_of_a_script_that_finds_it_itself(hpc, taken, tmp_path: Path) -> None:
+    stopped_script(hpc, tmp_path, text="import torch\ntorch.load('out/a.pt')\n")
+    said = hpc("resume", "main", "script.resume.when=out/a.pt", "--dry-run")
+    assert "note: " not in said.err.replace("note: the code", "")
+    assert "goes on    from step 4" in said.out
+
+
+def test_a_pattern_that_names_none_is_told_what_was_saved(hpc, taken, tmp_path: Path) -> None:
+    words = "script.resume={when: out/ckpt_*.pt, args: [--resume, '{newest}']}"
+    (tmp_path / "main.py").write_text(PARSED)
+    said = hpc("submit", "main.py", words, "--json")
+    run = RunDir(Path(json.loads(said.out)["run_dir"]))
+    tell(run, 0, EventKind.ATTEMPT_STARTED, attempt=0, job_id="7")
+    more = {"outcome": "cancelled", "last_step": 5, "saved_step": 0}
+    tell(run, 0.5, EventKind.ATTEMPT_ENDED, attempt=0, **more)
+    ended(run)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "a.pt").write_text("whole")
+    OwnSaves().with_unnamed(str(tmp_path / "out" / "a.pt"), tmp_path, 4).write(run)
+    told = hpc("resume", "main", "--dry-run").err
+    assert "names out/ckpt_*.pt, and none of this run is there: script.resume.when=out/a.pt" in told
+    said = hpc("resume", "main", "script.resume.when=out/a.pt", "--dry-run")
+    assert "goes on    from step 4" in said.out
+    assert "again unless" not in said.err
+
+
+def test_a_submission_to_this_machine_says_what_to_name_as_well(hpc, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(f"{PARSED}torch.load('x')\n")
+    said = hpc("submit", "main.py", "--cluster", "local", "--dry-run")
+    assert (
+        f"main.py:5 saves out/a.pt by itself, and a job that follows begins anew: to go on from"
+        f" that write {WHOLE}" in said.err
+    )
+
+
 @pytest.mark.parametrize("last", ["\n", ""])
 def test_edits_that_are_not_committed_and_were_there_are_no_change(
     hpc, taken, tmp_path: Path, last: str

@@ -123,6 +123,21 @@ def test_a_package_of_models_beside_it_changes_nothing(tmp_path: Path) -> None:
     assert note(tmp_path, "from models import *\n" + LOOP.format(file="'model.pt'"))
 
 
+def test_arguments_may_have_any_name(tmp_path: Path) -> None:
+    text = """import argparse, torch
+p = argparse.ArgumentParser()
+p.add_argument("--out", default="out/rivers.pt")
+p.add_argument("--resume")
+a = p.parse_args()
+for epoch in range(9):
+    torch.save({}, a.out)
+torch.load(a.resume)
+"""
+    assert "write \"script.resume={when: out/rivers.pt, args: [--resume, '{newest}']}\"" in note(
+        tmp_path, text
+    )
+
+
 def test_a_method_and_a_helper_that_save_are_told_as_well(tmp_path: Path) -> None:
     text = """import torch
 class Trainer:

@@ -64,6 +64,15 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "--resume takes no value: write args: [--resume]",
         ),
         (
+            ("'--resume'",),
+            "script.resume={when: out/a.pt, args: [--resume]}",
+            "argument --resume: expected one argument",
+            (
+                "--resume takes a value: write 'script.resume={when: out/a.pt, args: [--resume, "
+                '"{newest}"]}\''
+            ),
+        ),
+        (
             (),
             "script.resume={when: out/a.pt, args: [--epoch5]}",
             "unrecognized arguments: --epoch5",

@@ -57,6 +57,13 @@ def test_an_attempt_whose_ranks_never_began_takes_nothing_from_the_others() -> N
     assert lost(attempt(0, 0, 39, 39), refused, attempt(2, 39, 45, 45)) == [0, 0, 0]
 
 
+def test_a_checkpoint_that_is_named_later_keeps_the_steps_of_the_attempt_before() -> None:
+    assert lost(attempt(0, 0, 48, 0), attempt(1, 48, 60, 60)) == [0, 0]
+    assert lost(attempt(0, 0, 48, 0), attempt(1, 40, 60, 60)) == [8, 0]
+    began_anew = attempt(1, 0, 30, 0)
+    assert lost(attempt(0, 0, 48, 0), began_anew, attempt(2, 30, 60, 60)) == [48, 0, 0]
+
+
 def test_where_the_ranks_began_replaces_what_was_assumed_while_they_train() -> None:
     started = Event(1.0, EventKind.ATTEMPT_STARTED, {"attempt": 1, "job_id": "7", "first_step": 39})
     damage = {"attempt": 1, "step": 39, "reason": "model.ckpt missing", "first_step": 20}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pydoc
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from torch.utils.data import TensorDataset
 
 import hpc_train
 from hpc_train.errors import ConfigError
-from hpc_train.training.session_arguments import check_objects, check_opened
+from hpc_train.training.session_arguments import check_due, check_objects, check_opened
 
 SESSION: Any = hpc_train.Session
 OPENED: Any = SESSION.__new__(SESSION)  # what is refused is refused before it is looked at
@@ -97,3 +98,22 @@ def test_what_a_session_can_use_passes() -> None:
     check_opened(8, 0, np.int32(2), "runs/x", None)
     with pytest.raises(ConfigError, match="checkpoint is of class function"):
         check_opened(8, 0, None, None, check_opened)
+
+
+@pytest.mark.parametrize(("steps", "drawn"), [(1, 1), (2, 3), (3, 2)])
+def test_more_steps_than_the_batches_make_are_refused(steps: int, drawn: int) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_due(steps, drawn=drawn, accumulate=2)
+    message = f"behind {drawn} of the {2 * steps} micro batches that make"
+    assert message in str(caught.value)
+    assert "session.stepped() under `if session.step_is_due:`" in str(caught.value)
+
+
+@pytest.mark.parametrize(("steps", "drawn"), [(1, 2), (1, 3), (4, 8), (4, 0)])
+def test_a_batch_that_is_drawn_ahead_or_elsewhere_is_none_too_few(steps: int, drawn: int) -> None:
+    check_due(steps, drawn=drawn, accumulate=2)
+
+
+def test_the_environment_is_no_default_of_it() -> None:
+    shown = pydoc.render_doc(SESSION.open, renderer=pydoc.plaintext)
+    assert "environ: 'Mapping[str, str] | None' = None" in shown

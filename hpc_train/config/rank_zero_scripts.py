@@ -1,0 +1,150 @@
+"""Calls that all ranks have to make, where a script's text has rank 0 alone make them.
+
+"Collective functions ... all processes in the group need to call" them (torch's manual,
+torch.distributed); `Trainer.save_checkpoint` and `Accelerator.gather` are such as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hpc_train.config.method_signatures import own_nodes
+from hpc_train.config.modules import full_name
+from hpc_train.config.rank_zero_calls import calls_of_rank_zero
+from hpc_train.config.script_starts import own_files
+from hpc_train.config.script_tree import words_in
+
+_TORCH = "torch.distributed."
+_COLLECTIVE = re.compile(
+    r"all_reduce|(?:all_)?gather(?:_object|_into_tensor)?|broadcast(?:_object_list)?|barrier"
+    r"|monitored_barrier|reduce|reduce_scatter\w*|scatter(?:_object_list)?|all_to_all\w*"
+)
+# Of the object whose `is_global_zero` or `is_main_process` is asked.
+_OF_OWNER = {
+    "is_global_zero": ("save_checkpoint", "barrier", "all_reduce", "all_gather", "broadcast"),
+    "is_main_process": ("wait_for_everyone", "gather", "gather_for_metrics", "reduce"),
+}
+_MAIN = ("is_main_process", "is_main", "is_master", "main_process", "master_process")
+_RANKS = ("rank", "global_rank", "get_rank()")
+_OF_SOME = re.compile(r"rank|main|master|zero")
+_LEAVES = (ast.Return, ast.Continue, ast.Break, ast.Raise)
+_WAIT = "with several they wait for each other there"
+_LIGHTNING = ("pytorch_lightning", "lightning")
+
+
+def rank_zero_of_script(
+    tree: ast.Module, file: Path, search_path: Sequence[str]
+) -> Iterator[tuple[str, int, str, str]]:
+    """The file, the line, what is wrong, and what to write, of the script and its own modules.
+
+    Args:
+        tree: The script.
+        file: The script's; the files are told as seen from its folder.
+        search_path: As `sys.path`, with the script's folder first.
+    """
+    texts = {file: tree, **dict(own_files(tree, file, search_path[:1], also_inner=True))}
+    for path, text in texts.items():
+        found = {line: (call, under) for line, call, under in _alone(text)}
+        for line, (call, under) in sorted(found.items()):
+            yield (
+                os.path.relpath(path, file.parent),
+                line,
+                f"calls {call} under {under}, and all ranks have to call it: {_WAIT}",
+                "take it out of that condition",
+            )
+
+
+def _alone(text: ast.Module) -> Iterator[tuple[int, str, str]]:
+    imports = _imports(text)
+    scopes = [it for it in ast.walk(text) if isinstance(it, ast.FunctionDef)]
+    for body in (text.body, *(it.body for it in scopes)):
+        yield from _in_scope(body, imports)
+    if {*_LIGHTNING}.isdisjoint(words_in(text)):
+        return
+    for definition in (it for it in ast.walk(text) if isinstance(it, ast.ClassDef)):
+        for line, call, under in calls_of_rank_zero(definition):
+            if not full_name(call, imports).startswith(_TORCH):  # looked at above
+                yield line, call, under
+
+
+def _in_scope(body: Sequence[ast.stmt], imports: dict[str, str]) -> Iterator[tuple[int, str, str]]:
+    nodes = list(own_nodes(body))
+    for node in nodes:
+        if not isinstance(node, ast.If) or not _asks_for_zero(node.test):
+            continue
+        inside = list(own_nodes(node.body))
+        if any(isinstance(it, _LEAVES) or _is_exit(it) for it in inside):
+            continue  # the others may call it behind
+        others = [it for it in nodes if isinstance(it, ast.If) and it is not node]
+        for call in (it for it in inside if isinstance(it, ast.Call)):
+            method = _collective(call, node.test, imports)
+            if method and not _called_by_others(method, node, others):
+                yield (
+                    call.lineno,
+                    f"{ast.unparse(call.func)}(...)",
+                    f"`if {ast.unparse(node.test)}`",
+                )
+
+
+def _collective(call: ast.Call, test: ast.expr, imports: dict[str, str]) -> str:
+    """The name of what all ranks have to call; empty for another call, and in a group."""
+    if not isinstance(call.func, ast.Attribute | ast.Name):
+        return ""
+    written = ast.unparse(call.func)
+    owner, _, method = written.rpartition(".")
+    if any(it.arg in ("group", None) for it in call.keywords):
+        return ""
+    if full_name(written, imports) == f"{_TORCH}{method}":
+        return method if _COLLECTIVE.fullmatch(method) else ""
+    is_owners = isinstance(test, ast.Attribute) and ast.unparse(test.value) == owner
+    known = _OF_OWNER.get(test.attr, ()) if isinstance(test, ast.Attribute) and is_owners else ()
+    return method if method in known else ""
+
+
+def _called_by_others(method: str, node: ast.If, others: Sequence[ast.If]) -> bool:
+    """Whether the ranks beside the first may call it as well: in an `else`, or by an own `if`."""
+    apart = list(node.orelse)
+    for other in others:
+        is_around = any(it is node for it in ast.walk(other))
+        if not is_around and _OF_SOME.search(ast.unparse(other.test)):
+            apart += [*other.body, *other.orelse]
+        elif is_around and _OF_SOME.search(ast.unparse(other.test)):
+            apart += [*other.orelse]
+    return any(
+        isinstance(it, ast.Call) and ast.unparse(it.func).rpartition(".")[2] == method
+        for statement in apart
+        for it in ast.walk(statement)
+    )
+
+
+def _asks_for_zero(test: ast.expr) -> bool:
+    """`rank == 0`, `dist.get_rank() == 0`, `is_main_process()` and the like, and nothing more."""
+    if isinstance(test, ast.Call) and not test.args and not test.keywords:
+        return ast.unparse(test.func).rpartition(".")[2] in _MAIN
+    if isinstance(test, ast.Name | ast.Attribute):
+        return ast.unparse(test).rpartition(".")[2] in (*_MAIN, *_OF_OWNER)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    sides = [test.left, *test.comparators]
+    is_equal = isinstance(test.ops[0], ast.Eq)
+    zero = any(isinstance(it, ast.Constant) and it.value == 0 for it in sides)
+    return is_equal and zero and any(ast.unparse(it).rpartition(".")[2] in _RANKS for it in sides)
+
+
+def _is_exit(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) in ("exit", "sys.exit", "os._exit")
+
+
+def _imports(text: ast.Module) -> dict[str, str]:
+    """What names of the text stand for, those of imports in functions included."""
+    found: dict[str, str] = {}
+    for node in ast.walk(text):
+        if isinstance(node, ast.Import):
+            found |= {it.asname: it.name for it in node.names if it.asname}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found |= {it.asname or it.name: f"{node.module}.{it.name}" for it in node.names}
+    return found
