@@ -63,6 +63,7 @@ from hpc_train.config.script_trainers import old_in_each, trainers_for_gpus
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.single_process import alone_elsewhere
+from hpc_train.config.skipped_batches import skipped_batches
 from hpc_train.config.specs import classes_of, read_object, wanted_of
 from hpc_train.config.spent_trainers import spent_trainers
 from hpc_train.config.terminal_sizes import TELLS as NO_TERMINAL
@@ -226,6 +227,10 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
         if key == "model":
             yield from _of_a_model(class_path, found, config, str(workdir))
             yield from _of_a_schedule(class_path, found.definition, arguments, config)
+            for place, said, hint in skipped_batches(
+                class_path, ranks_of(config), [str(workdir), *sys.path]
+            ):
+                yield f"{place} {said}; {hint}"
             if said := logs_in_predict(class_path, [str(workdir), *sys.path]):
                 yield f"{said}, which hpc-train predict refuses: {INSTEAD}"
         else:

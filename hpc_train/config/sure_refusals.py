@@ -17,6 +17,7 @@ from hpc_train.config.class_kind import (
     method_of,
     place_of,
 )
+from hpc_train.config.early_asks import early_ask
 from hpc_train.config.endless_batches import endless_batches
 from hpc_train.config.hook_notes import REFUSED
 from hpc_train.config.late_loaders import early_hook, late_loader
@@ -97,9 +98,12 @@ def check_old_hooks(class_path: str, hooks: Sequence[str], path: Sequence[str]) 
 
 
 def _check_assigned(loaded: LoadedConfig, path: Sequence[str]) -> None:
+    epochs = loaded.config.trainer.get("max_epochs")
+    has_epochs = type(epochs) is int and epochs > 0
     for key in ("model", "data"):
         class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
-        if wrong := assigned_property(class_path, path):
+        wrong = assigned_property(class_path, path)
+        if wrong := wrong or early_ask(class_path, path, has_epochs=has_epochs):
             raise loaded.origins.error(f"{key}.class_path", f": {wrong[0]}", wrong[1])
 
 
