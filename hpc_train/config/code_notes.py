@@ -47,6 +47,7 @@ from hpc_train.config.own_modules import hiding
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.rank_zero_calls import rank_zero_notes
 from hpc_train.config.ranks_apart import Apart
+from hpc_train.config.refused_logs import refused_logs
 from hpc_train.config.relative_paths import notes_on_relative_paths
 from hpc_train.config.same_order import notes_on_groups
 from hpc_train.config.sbatch_lines import notes_on_sbatch_lines
@@ -227,10 +228,6 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
         if key == "model":
             yield from _of_a_model(class_path, found, config, str(workdir))
             yield from _of_a_schedule(class_path, found.definition, arguments, config)
-            for place, said, hint in skipped_batches(
-                class_path, ranks_of(config), [str(workdir), *sys.path]
-            ):
-                yield f"{place} {said}; {hint}"
             if said := logs_in_predict(class_path, [str(workdir), *sys.path]):
                 yield f"{said}, which hpc-train predict refuses: {INSTEAD}"
         else:
@@ -259,6 +256,9 @@ def _of_its_modules(class_path: str, found: Located, workdir: str) -> Iterator[s
 def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -> Iterator[str]:
     definition = found.definition
     assert isinstance(definition, ast.ClassDef)
+    path = [workdir, *sys.path]
+    for place, said, hint in skipped_batches(class_path, ranks_of(config), path):
+        yield f"{place} {said}; {hint}"
     if (silent := silent_forward(found, [workdir])) and not silent.is_sure:
         yield f"{class_path} {silent.said}: {silent.hint}"
     yield from _of_its_modules(class_path, found, workdir)
@@ -315,6 +315,8 @@ def _on_unrun(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
 def _on_hooks(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
     """Of the model, the data and each callback: see `hook_notes`."""
     config = loaded.config
+    logs = refused_logs(loaded, path)
+    yield from (f"{it.said}; {it.hint}" for it in logs if not it.is_sure)
     for key, spec in classes_of(config):
         class_path, _ = read_object(spec, key, loaded.origins)
         if (found := locate(class_path, path)) is None:

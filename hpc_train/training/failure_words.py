@@ -25,6 +25,7 @@ from hpc_train.training.bare_assertions import asserted, unasserted
 from hpc_train.training.called_classes import uncalled_class
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.changed_in_place import changed_in_place
+from hpc_train.training.clashing_hparams import clashing_hparams
 from hpc_train.training.class_numbers import class_numbers
 from hpc_train.training.collate_errors import wrong_collate
 from hpc_train.training.dead_worker import dead_worker
@@ -172,7 +173,7 @@ def fix_of(
     fixes += [lost_gradient(error).fix or uncalled_class(error).fix or wrong_collate(error).fix]
     fixes += [in_place]
     fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
-    fixes += [absent_interface(error), kept_graph(error)]
+    fixes += [absent_interface(error), kept_graph(error), clashing_hparams(error)]
     fixes += [skipped_batch(error).fix or listed_sets(error).fix]
     fixes += [gone_from_python(error) or absent_package(error)]
     fixes += [class_numbers(error) or of_metric(error) or other_device(error)]
