@@ -256,9 +256,7 @@ def _of_its_modules(class_path: str, found: Located, workdir: str) -> Iterator[s
 def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -> Iterator[str]:
     definition = found.definition
     assert isinstance(definition, ast.ClassDef)
-    path = [workdir, *sys.path]
-    for place, said, hint in skipped_batches(class_path, ranks_of(config), path):
-        yield f"{place} {said}; {hint}"
+    yield from skipped_batches(class_path, ranks_of(config), [workdir, *sys.path])
     if (silent := silent_forward(found, [workdir])) and not silent.is_sure:
         yield f"{class_path} {silent.said}: {silent.hint}"
     yield from _of_its_modules(class_path, found, workdir)

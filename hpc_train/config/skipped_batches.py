@@ -21,10 +21,8 @@ _NOT_FINITE = re.compile(r"isnan|isfinite|isinf|nan_to_num")
 WHY = "returns None: with several ranks no rank may leave a batch out"
 
 
-def skipped_batches(
-    class_path: str, ranks: int, path: Sequence[str]
-) -> Iterator[tuple[str, str, str]]:
-    """The place of each, what is wrong with it, and what to write.
+def skipped_batches(class_path: str, ranks: int, path: Sequence[str]) -> Iterator[str]:
+    """A line for each, with its place, what is wrong with it, and what to write.
 
     Args:
         path: As `sys.path`, with the user's folder first.
@@ -37,7 +35,7 @@ def skipped_batches(
     if any(_BY_HAND in it for it in texts):
         return
     for line, hint in blank_returns(found[1]):
-        yield place_of(found[0], line, path), WHY, hint
+        yield f"{place_of(found[0], line, path)} {WHY}; {hint}"
 
 
 def blank_returns(step: ast.FunctionDef) -> list[tuple[int, str]]:
