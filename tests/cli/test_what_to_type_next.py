@@ -150,7 +150,7 @@ def test_a_hang_that_came_twice_is_mended_first(submit, capfd) -> None:
     twice = "the same error came twice at step 15, so it is the training's own: it hung at a.py:3"
     end(run, "failed", twice)
     assert follow_run(api.Run(run), show=False) == 10
-    said = capfd.readouterr().out
+    said = "".join(capfd.readouterr())
     assert f"go on      hpc-train resume {run.run_id}, once that is mended; with" in said
     assert said.count("the ranks wait for each other") == 1, "where each was is told once"
 
