@@ -84,6 +84,8 @@ def _unsaid(sentence: str, first: Culprit, status: RunStatus) -> str:
     if words and words in status.reason:
         if not status.attempts:  # its reason is of the job's log, and has the head as well
             return ""
+        if status.outcome is Outcome.HANG:  # where each rank was stands in it
+            return ""
         if status.outcome is Outcome.USER_ERROR:
             # The words, which a sentence ends with where it quotes them, are the reason itself.
             return sentence.replace(first.cause, head.removesuffix(", and said"))

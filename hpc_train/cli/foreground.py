@@ -68,8 +68,14 @@ def words_of_culprit(run: RunDir, status: RunStatus) -> str:
     if last is None or not last.rank or status.state is not RunState.FAILED:
         return ""
     attempt = run.attempt(last.attempt)
-    told = [item for item in read_exits(attempt) if item.rank == last.rank and item.traceback]
-    return f"rank {last.rank} on {told[0].node}:\n{_in_short(told[0], attempt)}" if told else ""
+    exits = [item for item in read_exits(attempt) if item.traceback]
+    told = next((item for item in exits if item.rank == last.rank), None)
+    if told is None:
+        return ""
+    shown = [(item.error, item.where) for item in exits if item.rank == 0]
+    if (told.error, told.where) in shown:
+        return f"rank {last.rank} on {told.node}: the same error at the same place\n"
+    return f"rank {last.rank} on {told.node}:\n{_in_short(told, attempt)}"
 
 
 def _in_short(failed: ExitRecord, attempt: AttemptDir) -> str:

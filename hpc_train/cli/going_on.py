@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hpc_train.cli.more_resources import with_more
 from hpc_train.codec import read_object
+from hpc_train.plan.policy import OF_TRAINING
 from hpc_train.plan.states import NO_FOLDER, NO_PYTHON, SUBMIT_AGAIN, Outcome, RunState
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.run_word import run_word
@@ -21,6 +22,11 @@ def _of_its_env(status: RunStatus, run: RunDir) -> str:
     refused = re.findall(r"\bunset (\w+)", status.reason)
     shell = (read_object(run.plan).get("shell") or {}) if refused else {}
     return next((name for name in refused if name in (shell.get("variables") or {})), "")
+
+
+def _is_own(outcome: Outcome | None, status: RunStatus) -> bool:
+    """Whether it comes again as the training is: also a hang that came twice at one line."""
+    return outcome is Outcome.USER_ERROR or OF_TRAINING in status.reason
 
 
 def goes_on(status: RunStatus) -> str:
@@ -52,7 +58,7 @@ def goes_on(status: RunStatus) -> str:
     if last is None and status.state is RunState.FAILED and has_environment(run):
         keeps = f"hpc-train resume {name} keeps the env of its submission"
         return f"with env mended: {submit_again(run)}; {keeps}"
-    if last is None or last.outcome is not Outcome.USER_ERROR:
+    if last is None or not _is_own(last.outcome, status):
         return f"hpc-train resume {name}{with_more(status, run)}"
     has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
     renewed = " --new-snapshot" if has_copy else ""

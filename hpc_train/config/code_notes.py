@@ -51,6 +51,7 @@ from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.rank_zero_calls import rank_zero_notes
 from hpc_train.config.rank_zero_scripts import rank_zero_of_script
 from hpc_train.config.ranks_apart import Apart
+from hpc_train.config.refused_logs import refused_logs
 from hpc_train.config.relative_paths import notes_on_relative_paths
 from hpc_train.config.same_order import notes_on_groups
 from hpc_train.config.sbatch_lines import notes_on_sbatch_lines
@@ -67,6 +68,7 @@ from hpc_train.config.script_trainers import old_in_each, trainers_for_gpus
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.single_process import alone_elsewhere
+from hpc_train.config.skipped_batches import skipped_batches
 from hpc_train.config.specs import classes_of, read_object, wanted_of
 from hpc_train.config.spent_trainers import spent_trainers
 from hpc_train.config.terminal_sizes import TELLS as NO_TERMINAL
@@ -279,6 +281,7 @@ def _of_its_modules(class_path: str, found: Located, workdir: str) -> Iterator[s
 def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -> Iterator[str]:
     definition = found.definition
     assert isinstance(definition, ast.ClassDef)
+    yield from skipped_batches(class_path, ranks_of(config), [workdir, *sys.path])
     if (silent := silent_forward(found, [workdir])) and not silent.is_sure:
         yield f"{class_path} {silent.said}: {silent.hint}"
     yield from _of_its_modules(class_path, found, workdir)
@@ -335,6 +338,8 @@ def _on_unrun(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
 def _on_hooks(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
     """Of the model, the data and each callback: see `hook_notes`."""
     config = loaded.config
+    logs = refused_logs(loaded, path)
+    yield from (f"{it.said}; {it.hint}" for it in logs if not it.is_sure)
     for key, spec in classes_of(config):
         class_path, _ = read_object(spec, key, loaded.origins)
         if (found := locate(class_path, path)) is None:

@@ -153,7 +153,7 @@ def written_in(method: ast.AST, trainer: str = "self.trainer", attribute: str = 
 def _asked(method: ast.FunctionDef) -> Iterator[ast.expr]:
     loaders = written_in(method)
     for statement in surely_run(method):
-        yield from takers([*_run(statement)], loaders)
+        yield from takers([*run_by(statement)], loaders)
 
 
 def surely_run(method: ast.FunctionDef) -> Iterator[ast.stmt]:
@@ -161,15 +161,18 @@ def surely_run(method: ast.FunctionDef) -> Iterator[ast.stmt]:
     for statement in method.body:
         if isinstance(statement, _PLAIN):
             yield statement
+            if isinstance(statement, ast.Return):
+                return
         elif any(isinstance(it, ast.Return | ast.Raise) for it in ast.walk(statement)):
             return
 
 
-def _run(node: ast.AST) -> Iterator[ast.AST]:
+def run_by(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a statement that are surely run with it."""
     yield node
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, _OPEN):
-            yield from _run(child)
+            yield from run_by(child)
 
 
 def _others_are_silent(loaded: LoadedConfig, path: Sequence[str]) -> bool:

@@ -23,8 +23,14 @@ def rank_zero_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
     Args:
         path: As `sys.path`, with the user's folder first.
     """
-    for key, spec in classes_of(loaded.config):
-        found = locate(read_object(spec, key)[0], path) if key != "data" else None
+    named = [(key, spec) for key, spec in classes_of(loaded.config) if key != "data"]
+    yield from rank_zero_calls([read_object(spec, key)[0] for key, spec in named], path)
+
+
+def rank_zero_calls(class_paths: Sequence[str], path: Sequence[str]) -> Iterator[str]:
+    """The same of these classes."""
+    for class_path in class_paths:
+        found = locate(class_path, path)
         if found is None or not isinstance(found.definition, ast.ClassDef):
             continue
         for line, call, under in calls_of_rank_zero(found.definition):

@@ -28,7 +28,7 @@ REFUSED: Mapping[str, tuple[str, str]] = {
 
 def refused_callback(class_path: str, search_path: Sequence[str]) -> tuple[str, str]:
     """What to say of a class that is one of those, or derives from one, and the fix; or two ''."""
-    for made in _with_bases(locate(class_path, search_path), search_path):
+    for made in with_bases(locate(class_path, search_path), search_path):
         if made.name in REFUSED and is_lightnings(made.module):
             why, fix = REFUSED[made.name]
             own = "" if class_path.endswith(f".{made.name}") else f", a {made.name},"
@@ -41,7 +41,7 @@ def is_lightnings(module: str) -> bool:
     return module.partition(".")[0] in ("pytorch_lightning", "lightning")
 
 
-def _with_bases(
+def with_bases(
     found: Located | None, search_path: Sequence[str], steps: int = _MOST_STEPS
 ) -> Iterator[Located]:
     """A class and all that it derives from, as far as the text tells."""
@@ -51,4 +51,4 @@ def _with_bases(
     definition = found.definition
     for base in definition.bases if isinstance(definition, ast.ClassDef) else ():
         below = locate(f"{found.module}.{ast.unparse(base)}", search_path)
-        yield from _with_bases(below, search_path, steps - 1)
+        yield from with_bases(below, search_path, steps - 1)

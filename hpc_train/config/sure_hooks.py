@@ -20,13 +20,14 @@ _ALWAYS = (
     *("setup", "on_fit_start", "on_train_start", "on_train_epoch_start", "on_train_batch_start"),
     *("on_train_batch_end", "on_train_epoch_end", "on_train_end", "on_fit_end", "teardown"),
 )
-_LENGTHS = ("max_epochs", "max_steps", "limit_train_batches")
+# With one of these at 0 nothing is trained.
+LENGTHS = ("max_epochs", "max_steps", "limit_train_batches")
 
 
 def wrong_hooks(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """The key of the class, what is wrong with one of its hooks, and what to write, for each."""
     trainer = loaded.config.trainer
-    if any(trainer.get(it) == 0 for it in _LENGTHS):
+    if any(trainer.get(it) == 0 for it in LENGTHS):
         return  # nothing is trained, and few of them are called
     for key, spec in classes_of(loaded.config):
         if key != "data":

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from hpc_train.config.assigned_properties import assigned_property
 from hpc_train.config.bare_methods import bare_methods
+from hpc_train.config.clashing_hparams import clashing_hparams
 from hpc_train.config.class_kind import (
     Located,
     lightning_package,
@@ -17,6 +18,7 @@ from hpc_train.config.class_kind import (
     method_of,
     place_of,
 )
+from hpc_train.config.early_asks import early_ask
 from hpc_train.config.endless_batches import endless_batches
 from hpc_train.config.hook_notes import REFUSED
 from hpc_train.config.late_loaders import early_hook, late_loader
@@ -26,6 +28,8 @@ from hpc_train.config.manual_optimization import clipped_by_hand, split_by_hand
 from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, without_loader
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_backward import FIX, own_backward
+from hpc_train.config.refused_logs import refused_logs
+from hpc_train.config.same_states import same_states
 from hpc_train.config.sampleless_sets import misnamed_getitem
 from hpc_train.config.several_optimizers import refused_optimizers
 from hpc_train.config.silent_forwards import silent_forward
@@ -69,11 +73,7 @@ def check_refused_by_lightning(loaded: LoadedConfig, path: Sequence[str]) -> Non
     _check_optimizers(class_path, path, loaded.origins)
     _check_steps(class_path, loaded, path)
     _check_loader(loaded, path)
-    for key, said, hint in wrong_hooks(loaded, path):
-        raise loaded.origins.error(key, f": {said}", hint)
-    for it in unrun_validations(loaded, path):
-        if it.is_sure:
-            raise loaded.origins.error(it.key, it.said, it.hint)
+    _check_hooks(loaded, path)
     _check_one_lightning(class_path, loaded, path)
 
 
@@ -97,9 +97,12 @@ def check_old_hooks(class_path: str, hooks: Sequence[str], path: Sequence[str]) 
 
 
 def _check_assigned(loaded: LoadedConfig, path: Sequence[str]) -> None:
+    epochs = loaded.config.trainer.get("max_epochs")
+    has_epochs = type(epochs) is int and epochs > 0
     for key in ("model", "data"):
         class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
-        if wrong := assigned_property(class_path, path):
+        wrong = assigned_property(class_path, path)
+        if wrong := wrong or early_ask(class_path, path, has_epochs=has_epochs):
             raise loaded.origins.error(f"{key}.class_path", f": {wrong[0]}", wrong[1])
 
 
@@ -168,6 +171,21 @@ def _check_lines(
         place = place_of(found, own[1], path)
         message = f": {class_path}.training_step calls {own[0]} ({place}), which Lightning does"
         raise loaded.origins.error("model.class_path", f"{message} itself", FIX)
+
+
+def _check_hooks(loaded: LoadedConfig, path: Sequence[str]) -> None:
+    """Refuse what a hook, a callback, or a state or value of one surely ends the fit with."""
+    for key, said, hint in wrong_hooks(loaded, path):
+        raise loaded.origins.error(key, f": {said}", hint)
+    for it in unrun_validations(loaded, path):
+        if it.is_sure:
+            raise loaded.origins.error(it.key, it.said, it.hint)
+    for log in refused_logs(loaded, path):
+        if log.is_sure:
+            raise loaded.origins.error(log.key, f": {log.said}", log.hint)
+    for wrong in (same_states(loaded, path), clashing_hparams(loaded, path)):
+        if wrong:
+            raise loaded.origins.error(*wrong)
 
 
 def _check_loader(loaded: LoadedConfig, path: Sequence[str]) -> None:

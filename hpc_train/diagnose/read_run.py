@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from hpc_train.diagnose.calls_of_one_rank import calls_of_one_rank
 from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
 from hpc_train.diagnose.last_sample import last_sample
 from hpc_train.diagnose.read_logs import ReadLogs
@@ -341,7 +342,9 @@ def _with_stacks(run: RunDir, record: AttemptRecord, found: Culprit) -> Culprit:
     if apart and found.name == "hang":
         cause = found.cause.replace(f"; {TOGETHER}", "")  # it is the fix
         cause += "" if APART in cause else f"; {APART}"
-        found = replace(found, cause=cause, fix=f"{TOGETHER}; {found.fix}")
+        known = calls_of_one_rank(run)
+        fix = "; ".join(known) or f"{TOGETHER}; {found.fix}"
+        found = replace(found, cause=cause, fix=fix)
     if len(late) == 1 and late[0].rank != found.rank:
         found = replace(found, rank=late[0].rank, node="")
     if (alone := late if len(stacks) > 1 else stacks) and len(alone) == 1:

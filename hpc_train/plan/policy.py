@@ -12,6 +12,7 @@ from hpc_train.plan.states import Action, Outcome, RunState
 
 Refused = Literal["", "nodes", "site", "untold"]
 ATTEMPTS_WITHOUT_A_STEP = 2
+OF_TRAINING = "so it is the training's own"  # of an error that no other node cures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +149,7 @@ def _refusal(
         return f"requeue.max_attempts ({policy.max_attempts}) is reached"
     if history and _same_error(attempt, history[-1]):
         return (
-            f"the same error came twice at step {attempt.failed_step}, so it is the training's own:"
+            f"the same error came twice at step {attempt.failed_step}, {OF_TRAINING}:"
             f" {attempt.error}"
         )
     in_vain = _saved_in_vain([*history, attempt])

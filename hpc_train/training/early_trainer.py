@@ -10,15 +10,15 @@ import ast
 import re
 import traceback
 
+from hpc_train.config.early_asks import LATER
 from hpc_train.training.frame_values import failing_line
 
 _NONE = re.compile(r"'NoneType' object (?:has no attribute '|is not (?:subscriptable|iterable))")
 _NOT_ATTACHED = re.compile(r"\w+ is not attached to a `Trainer`")
 _OF_A_TRAINER = ("logger", "loggers", "trainer")
-_LATER = {
-    "LightningModule": "use it from on_fit_start(self) on",
-    "LightningDataModule": "use it from setup(self, stage) on",
-}
+_OWNERS = ("LightningModule", "LightningDataModule")
+# Before configure_optimizers, where it is asked for as a rule.
+_FIX = f"use it from {LATER} on"
 
 
 def early_trainer(error: BaseException) -> str:
@@ -33,10 +33,10 @@ def early_trainer(error: BaseException) -> str:
     ]
     for frame in makes:
         kinds = {it.__name__ for it in type(frame.f_locals["self"]).__mro__}
-        later = next((it for kind, it in _LATER.items() if kind in kinds), "")
+        is_owner = any(it in kinds for it in _OWNERS)
         name = "trainer" if _NOT_ATTACHED.search(said) else _asked(error)
-        if later and name:
-            return f"self.{name} is not there in __init__: {later}"
+        if is_owner and name:
+            return f"self.{name} is not there in __init__: {_FIX}"
     return ""
 
 

@@ -25,6 +25,7 @@ from hpc_train.training.bare_assertions import asserted, unasserted
 from hpc_train.training.called_classes import uncalled_class
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.changed_in_place import changed_in_place
+from hpc_train.training.clashing_hparams import clashing_hparams
 from hpc_train.training.class_numbers import class_numbers
 from hpc_train.training.collate_errors import wrong_collate
 from hpc_train.training.dead_worker import dead_worker
@@ -36,6 +37,7 @@ from hpc_train.training.gone_from_python import gone_from_python
 from hpc_train.training.kept_graph import kept_graph
 from hpc_train.training.kept_lists import kept_list
 from hpc_train.training.lengthless_set import lengthless_set
+from hpc_train.training.listed_sets import listed_sets
 from hpc_train.training.loaded_checkpoint import loaded_checkpoint
 from hpc_train.training.loaded_state import loaded_state
 from hpc_train.training.local_objects import local_object
@@ -51,6 +53,7 @@ from hpc_train.training.samples_alike import how_to_make_alike
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
 from hpc_train.training.saved_values import saved_values
 from hpc_train.training.several_elements import several_elements
+from hpc_train.training.skipped_batch import skipped_batch
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.unknown_argument import meant_argument
 from hpc_train.training.unread_file import unread_file
@@ -170,7 +173,8 @@ def fix_of(
     fixes += [lost_gradient(error).fix or uncalled_class(error).fix or wrong_collate(error).fix]
     fixes += [in_place]
     fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
-    fixes += [absent_interface(error), kept_graph(error)]
+    fixes += [absent_interface(error), kept_graph(error), clashing_hparams(error)]
+    fixes += [skipped_batch(error).fix or listed_sets(error).fix]
     fixes += [gone_from_python(error) or absent_package(error)]
     fixes += [class_numbers(error) or of_metric(error) or other_device(error)]
     fixes += [few_gpus(error) or numpy_of_tensor(error)]

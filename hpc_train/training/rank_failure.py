@@ -28,6 +28,7 @@ from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.frame_text import EXAMPLES, INSTALLED, PACKAGE, is_users
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.lengthless_set import lengthless_set
+from hpc_train.training.listed_sets import listed_sets
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.own_exit import EndedItselfError
@@ -38,6 +39,7 @@ from hpc_train.training.resume.untrained import UntrainedError
 from hpc_train.training.sampleless_set import sampleless_set
 from hpc_train.training.samples_differ import no_batch_of_samples, none_in_samples, samples_differ
 from hpc_train.training.several_elements import several_elements
+from hpc_train.training.skipped_batch import skipped_batch
 from hpc_train.training.users_method import method_that_returned
 from hpc_train.training.whole_batch import taken_dict
 from hpc_train.training.whole_given import whole_given
@@ -78,7 +80,14 @@ _FRAME_LINE = re.compile(r'^\s*File "([^"]+)", line (\d+), in ', re.MULTILINE)
 # What names a place of the user's for what fails behind it, the likeliest cause first.
 _BEHIND: Sequence[Callable[[BaseException], _Told]] = (
     *(lost_gradient, uncalled_class, taken_dict),
-    *(samples_differ, none_in_samples, no_batch_of_samples, sampleless_set, lengthless_set),
+    *(
+        listed_sets,
+        samples_differ,
+        none_in_samples,
+        no_batch_of_samples,
+        sampleless_set,
+        lengthless_set,
+    ),
     *(whole_predicted, whole_given, wrong_collate, changed_in_place, several_elements),
 )
 
@@ -304,7 +313,7 @@ def user_frame(error: BaseException) -> str:
     package is itself installed, the innermost frame outside torch, Lightning and hpc_train; empty
     where there is none.
     """
-    called = called_hook(error).where or method_that_returned(error)
+    called = called_hook(error).where or skipped_batch(error).where or method_that_returned(error)
     if where := called or local_object(error).where:
         return where
     if where := next(filter(None, (told(error).where for told in _BEHIND)), ""):

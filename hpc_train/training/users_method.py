@@ -24,11 +24,12 @@ _RETURNED = (
         "configure_optimizers",
     ),
     (r"automatic.optimization, (?:when )?`training_step`|In manual optimization", "training_step"),
+    (r"Skipping the `training_step` by returning None", "training_step"),
     (r"gradient (?:clipping|accumulation) is not supported for manual", "training_step"),
     (r"dataloader was returned from `\w+\.(?P<hook>\w+)\(\)`", ""),
     (r"`(?P<hook>\w+_dataloader)` must be implemented", ""),
 )
-_OWNERS = ("model", "datamodule", "pl_module", "lightning_module")
+OWNERS = ("model", "datamodule", "pl_module", "lightning_module")
 
 
 def method_that_returned(error: BaseException) -> str:
@@ -41,7 +42,7 @@ def method_that_returned(error: BaseException) -> str:
     codes = [frame.f_code for frame in frames if frame.f_code.co_filename == file]
     if any(in_optimizer_setup(it.co_name) for it in codes):
         hook = hook or "configure_optimizers"  # as of a dict without "optimizer": a KeyError
-    owners = [frame.f_locals.get(name) for frame in frames for name in _OWNERS]
+    owners = [frame.f_locals.get(name) for frame in frames for name in OWNERS]
     return next(filter(None, (_place(owner, hook) for owner in owners)), "") if hook else ""
 
 

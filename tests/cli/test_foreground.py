@@ -73,6 +73,18 @@ def test_the_words_of_another_rank_that_failed_first_come_last(training, rank):
         assert words == f"rank 1 on n1:\n{HEAD}\n{left_out}{OWN}{error}\n"
 
 
+@pytest.mark.parametrize("of_rank_0", ["no such axis", "another"])
+def test_of_ranks_that_failed_alike_one_traceback_is_shown(training, of_rank_0):
+    for rank, said in ((0, of_rank_0), (1, "no such axis")):
+        write_exit(training.attempt(0), failed_rank(rank, f"ValueError: {said}"))
+    tell(training, EventKind.ATTEMPT_ENDED, attempt=0, outcome="user_error", rank=1, node="n1")
+    tell(training, EventKind.RUN_ENDED, state="failed", reason="it is not tried again")
+    words = foreground.words_of_culprit(training, api.Run(training).status())
+    alike = "rank 1 on n1: the same error at the same place\n"
+    assert (words == alike) == (of_rank_0 == "no such axis")
+    assert (OWN in words) == (of_rank_0 != "no such axis")
+
+
 @pytest.mark.parametrize(
     ("frames", "shown"),
     [

@@ -138,6 +138,23 @@ def test_of_a_test_no_training_is_proposed(submit, capfd) -> None:
     assert go_on(capfd, run) == f"hpc-train resume {run.run_id}, once that is mended"
 
 
+def test_a_hang_that_came_twice_is_mended_first(submit, capfd) -> None:
+    run = submit("my cfg.yaml", "--gpus", "2")
+    reason = "nothing moved for 61 s; the ranks wait for each other at different lines"
+    for number in range(2):
+        data = {"attempt": number, "outcome": "hang", "reason": reason, "last_step": 15}
+        append_event(run.events, Event(1.0, EventKind.ATTEMPT_STARTED, {"attempt": number}))
+        append_event(run.events, Event(2.0, EventKind.ATTEMPT_ENDED, data))
+    end(run, "failed", reason)
+    assert go_on(capfd, run) == f"hpc-train resume {run.run_id}"
+    twice = "the same error came twice at step 15, so it is the training's own: it hung at a.py:3"
+    end(run, "failed", twice)
+    assert follow_run(api.Run(run), show=False) == 10
+    said = "".join(capfd.readouterr())
+    assert f"go on      hpc-train resume {run.run_id}, once that is mended; with" in said
+    assert said.count("the ranks wait for each other") == 1, "where each was is told once"
+
+
 def test_a_scripts_arguments_are_kept(submit, capfd) -> None:
     run = submit("train.py", "--nodes", "2", "--gpus", "4", "--", "--lr", "0.1", "--api-key", "abc")
     went_wrong(run, "rank 0 on n1 failed: ValueError: x")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hpc_train.backends.diagnose_run import diagnose_run
 from hpc_train.diagnose.stacks import APART, TOGETHER, line_of_place, places_apart, read_stacks
 from hpc_train.runs.events import EventKind
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.read_plan import read_plan
 from tests.diagnose.test_read_run import ended, first, left, made, write
 
 __all__ = ["made"]
@@ -112,3 +115,32 @@ def test_a_fix_names_the_run(made):
     found = first(made)
     assert f"hpc-train resume {made.run.run_id}" in found.fix
     assert "RUN" not in found.fix
+
+
+NET = """
+import lightning.pytorch as pl
+
+class Net(pl.LightningModule):
+    def on_train_epoch_end(self):
+        TEST
+            self.trainer.save_checkpoint("a.ckpt")
+"""
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_call_that_the_text_has_rank_0_alone_make_is_the_fix(made, tmp_path, alone):
+    """The ranks wait in Lightning then, and no stack has the line of the call."""
+    write(
+        tmp_path / "nets.py", NET.replace("TEST", "if self.global_rank == 0:" if alone else "if 1:")
+    )
+    plan = read_plan(made.run)
+    model = replace(plan.training.model, class_path="nets.Net")
+    training = replace(plan.training, model=model)
+    made.run.plan.write_text(replace(plan, workdir=str(tmp_path), training=training).to_json())
+    ended(made, "hang", f"nothing moved for 20 s; {APART}: rank 0 was in barrier (a.py:1)")
+    for rank in (0, 1):
+        text = STACK.format(WAITS.replace("line 7", "line 9") if rank == 1 else WAITS)
+        write(made.run.attempt(0).rank_stacks(rank), text)
+    fix = first(made).fix
+    assert fix.startswith("nets.py:7: self.trainer.save_checkpoint(...) stands under `if") == alone
+    assert fix.startswith(TOGETHER) != alone

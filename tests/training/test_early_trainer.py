@@ -9,7 +9,7 @@ import pytorch_lightning as pl
 
 from hpc_train.training.early_trainer import early_trainer
 
-MODEL = "use it from on_fit_start(self) on"
+MODEL = "use it from setup(self, stage) on"
 
 
 class Of(pl.LightningModule):
