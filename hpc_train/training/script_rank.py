@@ -21,6 +21,11 @@ from hpc_train.training.prepare import announce_threads, threads_are_users
 from hpc_train.training.rank import Rank, main
 
 
+# By which an Accelerator and a TrainingArguments of Hugging Face's meet the other ranks without
+# GPUs: else each takes itself for the only one (accelerate.state, PartialState._prepare_backend).
+_ACCELERATE_ON_CPUS = ("ACCELERATE_USE_CPU", "true")
+
+
 class ScriptRank(Rank):
     """The script, with everything it needs to find the other ranks."""
 
@@ -33,6 +38,8 @@ class ScriptRank(Rank):
             ranks = devices.ranks_on_host(world)
             announce_threads(devices.cpus_per_rank(os.environ, host, ranks), world)
         os.environ.update(places(world))
+        if not plan.shape.gpus_per_node:
+            os.environ.setdefault(*_ACCELERATE_ON_CPUS)
         if Path(plan.workdir).is_dir():
             os.chdir(plan.workdir)
         from hpc_train.training.plain_script import PlainScript, resume_arguments
