@@ -19,6 +19,7 @@ from hpc_train.config.data_paths import notes_on_paths
 from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.epoch_stepped import epoch_stepped
 from hpc_train.config.epoch_warmups import epoch_warmup
+from hpc_train.config.exit_values import result_exits
 from hpc_train.config.fixed_ranks import fixed_ranks
 from hpc_train.config.gone_uses import gone_notes
 from hpc_train.config.hook_notes import hook_notes, only_prepared
@@ -119,14 +120,13 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
     yield from _on_sizes(tree, file, path)
     for it in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
         yield from last_sample_notes(it, it.name, lambda line: f"{path}:{line}")
-    names = read_names(file)
-    yield from twice_normalized_of_script(
-        tree, names, path, [str(file.resolve().parent), *sys.path]
-    )
+    names, folders = read_names(file), [str(file.resolve().parent), *sys.path]
+    yield from twice_normalized_of_script(tree, names, path, folders)
     for line, said, hint in (
         *unstepped_optimizers(tree, names),
         *kept_gradients(tree, names),
         *spent_trainers(tree),
+        *result_exits(tree, file.resolve(), folders),
     ):
         yield f"{path}:{line} {said}; {hint}"
 
