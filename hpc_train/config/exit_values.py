@@ -75,8 +75,8 @@ def _imported(
     name: str, tree: ast.Module, file: Path, search_path: Sequence[str]
 ) -> ast.FunctionDef | None:
     """The function of an own module that the script imports by that name."""
-    for node in ast.walk(tree):
-        for it in node.names if isinstance(node, ast.ImportFrom) else ():
+    for node in (it for it in ast.walk(tree) if isinstance(it, ast.ImportFrom)):
+        for it in node.names:
             if (it.asname or it.name) == name:
                 stem = (node.module or "").rpartition(".")[2]
                 own = own_files(ast.Module([node], []), file, search_path)

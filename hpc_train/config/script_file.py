@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hpc_train.config.cli_options import check_cli
 from hpc_train.config.gathered import tell_together
 from hpc_train.config.hydra_overrides import check_overrides
+from hpc_train.config.joined_arguments import in_a_list
 from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.modules import FoundModule
 from hpc_train.config.near_files import near_scripts
@@ -26,7 +27,6 @@ from hpc_train.config.script_trainers import (
     word_of_old,
 )
 from hpc_train.config.script_tree import script_tree
-from hpc_train.config.script_words import ADD_BEHIND
 from hpc_train.config.syntax_words import how_to_correct
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _check_parser(tree: ast.Module, config: Config, origins: Origins) -> None:
     said, hint = refused_arguments(tree, arguments)
     if said:
         if not origins.is_typed("script.args") and origins.of("script.args") != DEFAULT:
-            hint = hint.replace(ADD_BEHIND, "add to them: ")
+            hint = in_a_list(hint)
         raise origins.error("script.args", f": {config.script.path} refuses: {said}", hint)
     if not config.script.resume:
         return

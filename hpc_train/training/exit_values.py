@@ -16,7 +16,7 @@ def fix_of_exit(error: BaseException, where: str) -> str:
     Args:
         where: `file:line` of the call, or nothing.
     """
-    value = error.code if isinstance(error, SystemExit) else None
+    value: object = error.code if isinstance(error, SystemExit) else None
     if value is None or isinstance(value, int):
         return ""
     file, _, line = where.rpartition(":")

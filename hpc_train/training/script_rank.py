@@ -20,7 +20,6 @@ from hpc_train.training.absent_code import AbsentCodeError
 from hpc_train.training.prepare import announce_threads, threads_are_users
 from hpc_train.training.rank import Rank, main
 
-
 # By which an Accelerator and a TrainingArguments of Hugging Face's meet the other ranks without
 # GPUs: else each takes itself for the only one (accelerate.state, PartialState._prepare_backend).
 _ACCELERATE_ON_CPUS = ("ACCELERATE_USE_CPU", "true")

@@ -4,7 +4,6 @@ import sys
 
 import torch
 from accelerate import Accelerator
-from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 torch.manual_seed(0)
@@ -18,7 +17,7 @@ print("ranks", accelerator.num_processes, accelerator.distributed_type, flush=Tr
 steps = 0
 for _ in range(2):
     for batch, target in loader:
-        accelerator.backward(F.mse_loss(model(batch), target))
+        accelerator.backward(torch.nn.functional.mse_loss(model(batch), target))
         optimizer.step()
         optimizer.zero_grad()
         steps += 1
