@@ -66,6 +66,7 @@ from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.single_process import alone_elsewhere
 from hpc_train.config.specs import classes_of, read_object, wanted_of
 from hpc_train.config.spent_trainers import spent_trainers
+from hpc_train.config.swallowed_errors import swallowed_errors
 from hpc_train.config.terminal_sizes import TELLS as NO_TERMINAL
 from hpc_train.config.terminal_sizes import terminal_sizes
 from hpc_train.config.terminal_stops import TELLS, terminal_stops
@@ -118,6 +119,7 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
     for line, name in terminal_stops(tree):
         yield f"{path}:{line} has a {name}: {TELLS}"
     yield from _on_sizes(tree, file, path)
+    yield from _on_swallowed(tree, file, path)
     for it in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
         yield from last_sample_notes(it, it.name, lambda line: f"{path}:{line}")
     names, folders = read_names(file), [str(file.resolve().parent), *sys.path]
@@ -162,6 +164,14 @@ def _on_sizes(tree: ast.Module, file: Path, path: str) -> Iterator[str]:
     for of, line, asked, write in terminal_sizes(tree, file, [str(folder)]):
         shown = path if of == file else Path(path).parent / of.relative_to(folder)
         yield f"{shown}:{line} asks a terminal for its size ({asked}), {NO_TERMINAL}: {write}"
+
+
+def _on_swallowed(tree: ast.Module, file: Path, path: str) -> Iterator[str]:
+    """Of loops whose errors are caught, and the script ends as if there were none."""
+    whole = file.resolve()
+    for of, line, said, hint in swallowed_errors(tree, whole, [str(whole.parent), *sys.path]):
+        shown = path if of == whole else Path(path).parent / of.relative_to(whole.parent)
+        yield f"{shown}:{line} {said}; {hint}"
 
 
 def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
