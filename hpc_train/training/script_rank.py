@@ -41,6 +41,7 @@ class ScriptRank(Rank):
             os.environ.setdefault(*_ACCELERATE_ON_CPUS)
         if Path(plan.workdir).is_dir():
             os.chdir(plan.workdir)
+        from hpc_train.training.caught_steps import CaughtSteps
         from hpc_train.training.plain_script import PlainScript, resume_arguments
         from hpc_train.training.private.after_import import hold_hydra_clock
         from hpc_train.training.private.trainer_hooks import follow_trainers
@@ -56,6 +57,8 @@ class ScriptRank(Rank):
         plain.follow()
         follow_fabric(self, plan, world)
         watch_script(self, plain, world)
+        caught = CaughtSteps(plain)
+        caught.follow()
         fits.on_trainer = plain.hand_over
         try:
             run_script(plan.script, resume_arguments())
@@ -66,7 +69,7 @@ class ScriptRank(Rank):
             raise ending from None
         plain.finished()
         if not plan.script.may_take_no_steps:
-            said = fits.runs.check_end(stepped=plain.stepped)
+            said = fits.runs.check_end(stepped=plain.stepped) or caught.check_end()
             if said and world.rank == 0:
                 leave_note(self.here.attempt_dir, said)
 
