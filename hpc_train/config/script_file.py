@@ -252,9 +252,11 @@ def ranks_apart(
     """What is to be said of a script whose ranks average nothing; see `trained_apart`."""
     from hpc_train.config.ranks_apart import trained_apart
     from hpc_train.config.single_process import trained_alone
+    from hpc_train.config.unlaunched_fabrics import unlaunched_fabric
 
     file, path, ranks = _run_by(config, workdir, search_path)
     apart = trained_apart(tree, file, path, ranks=ranks)
+    apart = apart or unlaunched_fabric(tree, file, path, ranks=ranks)
     if apart is not None or config.script.may_take_no_steps:
         return apart
     return trained_alone(tree, file, path, ranks=ranks)
