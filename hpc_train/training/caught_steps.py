@@ -33,12 +33,15 @@ class CaughtSteps:
         self._is_meant = False  # or may be: a note, and no failure
         self._is_last_batch = False
 
-    def follow(self) -> None:
+    @classmethod
+    def followed(cls, plain: PlainScript) -> CaughtSteps:
         """From now on; before the script begins."""
+        steps = cls(plain)
         tensor, shared = _any(torch.Tensor), _any(DistributedDataParallel)
-        tensor.backward = self._around(tensor.backward)
-        shared.forward = self._around(shared.forward)
-        follow_batches(self._drawn, self.raised)
+        tensor.backward = steps._around(tensor.backward)
+        shared.forward = steps._around(shared.forward)
+        follow_batches(steps._drawn, steps.raised)
+        return steps
 
     def raised(self, error: Exception) -> None:
         """A part of a step failed, and the script may catch that."""

@@ -36,9 +36,7 @@ class ScriptRank(Rank):
             host = devices.see_host()
             ranks = devices.ranks_on_host(world)
             announce_threads(devices.cpus_per_rank(os.environ, host, ranks), world)
-        os.environ.update(places(world))
-        if not plan.shape.gpus_per_node:
-            os.environ.setdefault(*_ACCELERATE_ON_CPUS)
+        _set_variables(plan, world)
         if Path(plan.workdir).is_dir():
             os.chdir(plan.workdir)
         from hpc_train.training.caught_steps import CaughtSteps
@@ -57,8 +55,7 @@ class ScriptRank(Rank):
         plain.follow()
         follow_fabric(self, plan, world)
         watch_script(self, plain, world)
-        caught = CaughtSteps(plain)
-        caught.follow()
+        caught = CaughtSteps.followed(plain)
         fits.on_trainer = plain.hand_over
         try:
             run_script(plan.script, resume_arguments())
@@ -79,6 +76,12 @@ def _begun_s(run: RunDir) -> float:
     kind = EventKind.ATTEMPT_STARTED
     started = (event.time for event in read_events(run.events) if event.kind is kind)
     return next(started, run.plan.stat().st_mtime)
+
+
+def _set_variables(plan: Plan, world: World) -> None:
+    os.environ.update(places(world))
+    if not plan.shape.gpus_per_node:
+        os.environ.setdefault(*_ACCELERATE_ON_CPUS)
 
 
 def places(world: World) -> dict[str, str]:

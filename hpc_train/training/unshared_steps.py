@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import leave_note, read_notes
 from hpc_train.training.frame_text import shown_file
+from hpc_train.training.private.accelerate_state import ranks_of_accelerate
 from hpc_train.training.private.exchanges import exchanges_so_far
 from hpc_train.training.rank_failure import users_line
 
@@ -51,10 +50,10 @@ def said_of_unshared(*, ranks: int, known: int) -> str:
 
 
 def _how_to_share() -> str:
-    state = getattr(sys.modules.get("accelerate.state"), "AcceleratorState", None)
-    if state is None or not state._shared_state:
+    ranks = ranks_of_accelerate()
+    if not ranks:
         return _SET_UP if _of_fabric else _WRAP
-    return _FOR_CPUS if state._shared_state.get("num_processes") == 1 else _PREPARE
+    return _FOR_CPUS if ranks == 1 else _PREPARE
 
 
 def note_unshared(attempt: AttemptDir, *, ranks: int, known: int) -> None:
