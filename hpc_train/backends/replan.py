@@ -38,7 +38,7 @@ from hpc_train.backends.nothing_left import nothing_left, render_again
 from hpc_train.backends.observe import ask_again, read_history
 from hpc_train.backends.shapes_given import shapes_of_slurm
 from hpc_train.backends.started_by import refuse_several
-from hpc_train.backends.submit_again import is_of_script, submit_again
+from hpc_train.backends.submit_again import is_of_script, of_its_script, submit_again
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.show import to_yaml
 from hpc_train.config.validate import check
@@ -253,7 +253,7 @@ def _next_plan(
     try:
         loaded = load(run.config, overrides, flags=flags)
     except ConfigError as error:
-        raise of_an_unknown_key(error, run, overrides, flags) from error
+        raise of_an_unknown_key(of_its_script(error, run), run, overrides, flags) from error
     _check_here(loaded, run, placed, is_renewed=new_snapshot)
     decided = _decided(run, placed, loaded, cluster)
     again = dataclasses.replace(decided, before=before, code=code, notes=tuple(moves))

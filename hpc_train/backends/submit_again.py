@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from pathlib import Path
 
 from hpc_train.backends.moved_run import config_file
 from hpc_train.codec import read_object
 from hpc_train.config.submission_words import typed_anew
+from hpc_train.errors import ConfigError
 from hpc_train.runs.events import read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.status import FOREGROUND
@@ -33,6 +35,13 @@ def submit_again(run: RunDir, *changed: str) -> str:
     for value in changed:
         words = typed_anew(words, value)
     return shlex.join(["hpc-train", command, *words])
+
+
+def of_its_script(error: ConfigError, run: RunDir) -> ConfigError:
+    """An error whose fix submits the script with an argument: with the run's own options."""
+    begun = submit_again(run).partition(" -- ")[0]
+    hint = re.sub(r"hpc-train submit \S+(?= -- )", lambda _: begun, error.hint)
+    return ConfigError(error.message, hint) if hint != error.hint else error
 
 
 def can_submit_again(run: RunDir) -> bool:

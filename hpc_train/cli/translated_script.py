@@ -13,6 +13,7 @@ def settle_script(made: Translation) -> None:
     """Put the script in the place of one that submits it, and let one start its own ranks."""
     if not made.script:
         return
+    _with_accelerate_config(made)
     _without_submitit(made)
     _with_own_ranks(made)
     from hpc_train.config.typed_arguments import address_of_one, rank_of_one
@@ -23,6 +24,25 @@ def settle_script(made: Translation) -> None:
         made.said.append(of_one)
     if nodes > 1 and (address := address_of_one(made.script[1:])):
         made.said.append(address)
+
+
+def _with_accelerate_config(made: Translation) -> None:
+    """Its values where nothing typed says another, as `accelerate launch` reads it."""
+    from hpc_train.config.accelerate_config import read_accelerate_config
+
+    for word, why in [*made.refused]:
+        option, _, file = word.replace("=", " ", 1).partition(" ")
+        if option.replace("_", "-") != "--config-file":
+            continue
+        keys, plugins = read_accelerate_config(Path(made.starts_in, file.strip()))
+        if not keys:
+            continue
+        made.refused.remove((word, why))
+        taken = {key: value for key, value in keys.items() if key not in made.config}
+        made.config.update(taken)
+        made.say(word, ", ".join(f"{key}: {value}" for key, value in taken.items()) or "left out")
+        for plugin in plugins:
+            made.refuse(word, plugin.replace(" in it,", f" in {made.script[0]},"))
 
 
 def _without_submitit(made: Translation) -> None:

@@ -14,6 +14,8 @@ from hpc_train.config.script_tree import script_tree, words_in
 from hpc_train.config.script_words import COME_BEHIND
 from hpc_train.errors import ConfigError
 
+_TRAINER_ON_CPUS, _ON_CPUS = "trainer.accelerator=cpu", "script.accelerator=cpu"
+
 
 def hint_beside(name: str, script: str, values: object, origins: Origins) -> str:
     """Of what was typed beside a script there is nothing to keep: it is an argument of the script.
@@ -27,6 +29,9 @@ def hint_beside(name: str, script: str, values: object, origins: Origins) -> str
     from hpc_train.config.script_arguments import option_for  # on the way to an error
 
     typed = values if isinstance(values, Mapping) else {}
+    if name == "trainer" and typed == {"accelerator": "cpu"}:
+        is_typed = origins.of(f"{name}.accelerator") == COMMAND_LINE
+        return f"write {_ON_CPUS if is_typed else 'accelerator: cpu below script'} in its place"
     keys = [it for it in typed if origins.of(f"{name}.{it}") == COMMAND_LINE]
     if origins.of(name) != COMMAND_LINE and (not keys or len(keys) != len(typed)):
         return "keep one of them"
@@ -56,6 +61,9 @@ def check_beside(path: Path, overrides: Sequence[str]) -> None:
     section = name.partition(".")[0].strip()
     if section in FIELDS and "." in name and _has_own_options(path):
         fix = f"{section} belongs to a config, and {path.name} makes its own: change it there"
+    if _TRAINER_ON_CPUS in theirs and not _reads_pairs(path):
+        others = [it for it in theirs if it != _TRAINER_ON_CPUS]
+        fix = f"write {_ON_CPUS} in place of {_TRAINER_ON_CPUS}{f'; {fix}' if others else ''}"
     if any(it.endswith(".py") for it in theirs):
         fix = "name one script"
     raise ConfigError(f"{said} nothing that hpc-train takes beside a script", fix)
@@ -102,5 +110,11 @@ def notes_on_taken(path: Path, overrides: Sequence[str], arguments: Sequence[str
 def _has_own_options(script: Path) -> bool:
     """Whether a script reads its words by argparse and none as `key=value`, as Hydra does."""
     text = script.read_text("utf-8", "replace") if script.is_file() else ""
+    return "argparse" in text and not _reads_pairs(script)
+
+
+def _reads_pairs(script: Path) -> bool:
+    """Whether a script may take words as `key=value` itself."""
+    text = script.read_text("utf-8", "replace") if script.is_file() else ""
     others = r"hydra|omegaconf|fiddle|\bfire\b|sys\.argv|nargs|parse_known|CLI"
-    return "argparse" in text and re.search(others, text) is None
+    return re.search(others, text) is not None

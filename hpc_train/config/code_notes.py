@@ -19,6 +19,7 @@ from hpc_train.config.data_paths import notes_on_paths
 from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.epoch_stepped import epoch_stepped
 from hpc_train.config.epoch_warmups import epoch_warmup
+from hpc_train.config.exit_values import result_exits
 from hpc_train.config.fixed_ranks import fixed_ranks
 from hpc_train.config.gone_uses import gone_notes
 from hpc_train.config.hidden_gpus import hidden_gpus
@@ -71,6 +72,7 @@ from hpc_train.config.single_process import alone_elsewhere
 from hpc_train.config.skipped_batches import skipped_batches
 from hpc_train.config.specs import classes_of, read_object, wanted_of
 from hpc_train.config.spent_trainers import spent_trainers
+from hpc_train.config.swallowed_errors import swallowed_errors
 from hpc_train.config.terminal_sizes import TELLS as NO_TERMINAL
 from hpc_train.config.terminal_sizes import terminal_sizes
 from hpc_train.config.terminal_stops import TELLS, terminal_stops
@@ -129,17 +131,17 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
     for line, name in terminal_stops(tree):
         yield f"{path}:{line} has a {name}: {TELLS}"
     yield from _on_sizes(tree, file, path)
+    yield from _on_swallowed(tree, file, path)
     for it in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
         yield from last_sample_notes(it, it.name, lambda line: f"{path}:{line}")
-    names = read_names(file)
-    yield from twice_normalized_of_script(
-        tree, names, path, [str(file.resolve().parent), *sys.path]
-    )
+    names, folders = read_names(file), [str(file.resolve().parent), *sys.path]
+    yield from twice_normalized_of_script(tree, names, path, folders)
     for line, said, hint in (
         *unstepped_optimizers(tree, names),
         *kept_gradients(tree, names),
         *spent_trainers(tree),
         *unkept_state(tree, names),
+        *result_exits(tree, file.resolve(), folders),
     ):
         yield f"{path}:{line} {said}; {hint}"
 
@@ -184,6 +186,14 @@ def _on_sizes(tree: ast.Module, file: Path, path: str) -> Iterator[str]:
     for of, line, asked, write in terminal_sizes(tree, file, [str(folder)]):
         shown = path if of == file else Path(path).parent / of.relative_to(folder)
         yield f"{shown}:{line} asks a terminal for its size ({asked}), {NO_TERMINAL}: {write}"
+
+
+def _on_swallowed(tree: ast.Module, file: Path, path: str) -> Iterator[str]:
+    """Of loops whose errors are caught, and the script ends as if there were none."""
+    whole = file.resolve()
+    for of, line, said, hint in swallowed_errors(tree, whole, [str(whole.parent), *sys.path]):
+        shown = path if of == whole else Path(path).parent / of.relative_to(whole.parent)
+        yield f"{shown}:{line} {said}; {hint}"
 
 
 def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hpc_train.config.flags import FLAGS
+from hpc_train.config.joined_arguments import APART, CORRECT, OF_OURS, in_quotes, taken_apart
 from hpc_train.config.parser_of_text import Parsed, parsed_in
 from hpc_train.config.rebuilt_parser import OpenError, RebuiltParser, RefusedError, rebuilt
 from hpc_train.config.script_tree import script_tree
@@ -42,7 +43,8 @@ def refused_arguments(tree: ast.Module, arguments: Sequence[str]) -> tuple[str, 
         known = parser.known if parser is not None else []
         of_rank = [f"{it}=0" for it in known if it in OF_EACH_RANK]  # which the job gives each
         if parser is not None and (said := parser.refusal([*of_rank, *arguments])):
-            return said, _instead(said, tree, arguments, known)
+            told = in_quotes(said, arguments) if said.startswith("unrecognized") else said
+            return told, _instead(said, tree, arguments, known)
     return "", ""
 
 
@@ -65,13 +67,17 @@ def _instead(said: str, tree: ast.Module, arguments: Sequence[str], known: Seque
     dashed = _with_dashes(arguments, known)
     if dashed != [*arguments] and not refused_arguments(tree, dashed)[0]:
         return f"write {shlex.join(dashed)} behind --"
+    if apart := taken_apart(arguments, known, lambda it: not refused_arguments(tree, it)[0]):
+        return f"{APART}write {shlex.join(apart)} behind --"
     if "are required: " in said:
         return _of_lacking(said.partition("are required: ")[2], arguments, known)
     if not said.startswith("unrecognized"):
-        return "correct it: what stands behind -- is the script's"
+        return CORRECT
     word = said.partition(": ")[2].split(" ")[0].partition("=")[0]
     if word not in known and word.removeprefix("--") in OF_SUBMIT and word[:2] == "--":
-        return f"{word} is hpc-train's: write it in front of --"
+        return f"{word} {OF_OURS}"
+    if apart := taken_apart(arguments, [word] if word in known else [], lambda _: True):
+        return f"{APART}write {shlex.join(apart)} behind --"  # what it says of the value comes next
     return did_you_mean(word, known) or f"it takes {', '.join(known) or 'no options'}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from hpc_train.config.cli_options import check_cli
 from hpc_train.config.gathered import tell_together
 from hpc_train.config.hf_arguments import check_hf
 from hpc_train.config.hydra_overrides import check_overrides
+from hpc_train.config.joined_arguments import in_a_list
 from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.modules import FoundModule
 from hpc_train.config.near_files import near_scripts
@@ -27,13 +28,11 @@ from hpc_train.config.script_trainers import (
     word_of_old,
 )
 from hpc_train.config.script_tree import script_tree
-from hpc_train.config.script_words import ADD_BEHIND
+from hpc_train.config.self_submitting import check_submits, unconditional
 from hpc_train.config.syntax_words import how_to_correct
 
 if TYPE_CHECKING:
     from hpc_train.config.ranks_apart import Apart
-
-_SUBMITTING = ("submit", "submit_sweep", "submit_bench", "run_here")
 
 
 def is_script(path: Path) -> bool:
@@ -99,7 +98,7 @@ def check_script(
                 warnings.simplefilter("ignore")  # the script's own business, at each start
                 tree = ast.parse(source, filename=written)
             _check_starts(tree, config, workdir, search_path, origins)
-            _check_submits(tree, config, origins)
+            check_submits(tree, config, workdir, origins)
             _check_places(tree, config, origins)
             _check_ranks(tree, config, workdir, search_path, origins)
             _check_old(tree, config, origins)
@@ -187,7 +186,7 @@ def _check_parser(tree: ast.Module, config: Config, origins: Origins) -> None:
     said, hint = refused_arguments(tree, arguments)
     if said:
         if not origins.is_typed("script.args") and origins.of("script.args") != DEFAULT:
-            hint = hint.replace(ADD_BEHIND, "add to them: ")
+            hint = in_a_list(hint)
         raise origins.error("script.args", f": {config.script.path} refuses: {said}", hint)
     if not config.script.resume:
         return
@@ -205,36 +204,6 @@ def _check_parsed(tree: ast.Module, config: Config, origins: Origins) -> None:
     if wrong := unparsed_name(tree):
         line, said, hint = wrong
         raise origins.error("script.path", f": {config.script.path}:{line} {said}", hint)
-
-
-def _check_submits(tree: ast.Module, config: Config, origins: Origins) -> None:
-    """Refuse a script that submits a training itself: each of its ranks would.
-
-    Not so where it does under a condition, which may be that it is no job yet.
-    """
-    names = {}  # of what it has imported
-    for node in ast.walk(tree):
-        module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
-        for it in node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
-            names[it.asname or it.name] = f"{module}.{it.name}".strip(".")
-    for node in _unconditional(tree.body):
-        if not isinstance(node, ast.Call):
-            continue
-        word, dot, rest = ast.unparse(node.func).partition(".")
-        called = f"{names.get(word, '')}{dot}{rest}"
-        if called.startswith("hpc_train.") and called.rpartition(".")[2] in _SUBMITTING:
-            file = config.script.path
-            message = f": {file} submits a training itself (line {node.lineno}: {called})"
-            raise origins.error("script.path", message, f"python {file} submits it")
-
-
-def _unconditional(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """What a module does, but for what stands under a condition other than that it is run."""
-    for node in body:
-        yield node
-        is_start = isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
-        if is_start or not isinstance(node, (ast.If, ast.IfExp, ast.Try, ast.While)):
-            yield from _unconditional(list(ast.iter_child_nodes(node)))
 
 
 def _check_places(tree: ast.Module, config: Config, origins: Origins) -> None:
@@ -284,9 +253,11 @@ def ranks_apart(
     """What is to be said of a script whose ranks average nothing; see `trained_apart`."""
     from hpc_train.config.ranks_apart import trained_apart
     from hpc_train.config.single_process import trained_alone
+    from hpc_train.config.unlaunched_fabrics import unlaunched_fabric
 
     file, path, ranks = _run_by(config, workdir, search_path)
     apart = trained_apart(tree, file, path, ranks=ranks)
+    apart = apart or unlaunched_fabric(tree, file, path, ranks=ranks)
     if apart is not None or config.script.may_take_no_steps:
         return apart
     return trained_alone(tree, file, path, ranks=ranks)
@@ -340,7 +311,7 @@ def ranks_of(config: Config) -> int:
 def line_for_gpus(file: Path) -> tuple[int, str] | None:
     """The line of a Trainer or a Fabric for GPUs, and which it is, where no other is made."""
     tree = script_tree(file)
-    return trainers_for_gpus(tree, list(_unconditional(tree.body))) if tree is not None else None
+    return trainers_for_gpus(tree, list(unconditional(tree.body))) if tree is not None else None
 
 
 def _check_old(tree: ast.Module, config: Config, origins: Origins) -> None:
@@ -353,7 +324,7 @@ def _check_old(tree: ast.Module, config: Config, origins: Origins) -> None:
     if spawned := sure_spawn(tree, nodes=slurm.nodes, gpus=slurm.gpus_per_node):
         line, said, fix = spawned
         raise origins.error("script.path", f": {config.script.path}:{line} {said}", fix)
-    if found := word_of_old(tree, list(_unconditional(tree.body))):
+    if found := word_of_old(tree, list(unconditional(tree.body))):
         line, word, fix = found
         said = f": {config.script.path}:{line} has {word}, which cannot be here or in Lightning 2"
         raise origins.error("script.path", said, fix)
@@ -369,7 +340,7 @@ def _check_calls(
     from hpc_train.config.script_calls import class_that_is_fitted, cli_without_parser
     from hpc_train.config.script_trainer_calls import ScriptText, wrong_calls
 
-    path, run = config.script.path, list(_unconditional(tree.body))
+    path, run = config.script.path, list(unconditional(tree.body))
     if found := class_that_is_fitted(tree, run, search_path):
         line, method, name = found
         said = f": {path}:{line} gives {method} the class {name}, and no object of it"

@@ -15,12 +15,14 @@ from pathlib import Path
 
 from hpc_train.config.harmless_code import imported_names, imports_of
 from hpc_train.config.script_call_arguments import sure_calls
-from hpc_train.config.script_tree import script_tree
+from hpc_train.config.script_tree import script_tree, words_in
+from hpc_train.config.submitted_functions import parameters_of, submitted_function, trains_nothing
 
 _EXECUTORS = ("submitit.AutoExecutor", "submitit.SlurmExecutor", "submitit.slurm.SlurmExecutor")
 _SUBMITS = ("submit", "map_array")
 _NODES = ("nodes", "num_nodes", "nnodes")
 _GPUS = ("ngpus", "gpus", "num_gpus", "gpus_per_node", "ngpus_per_node", "num_gpus_per_node")
+_GPUS_ASKED = ("gpus_per_node", "slurm_gpus_per_node", "tasks_per_node", "slurm_ntasks_per_node")
 _PARTITION = ("partition",)
 _SWITCHES = ("store_true", "store_false")
 _OPTION = re.compile(r"--([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
@@ -63,27 +65,77 @@ def submitted_script(file: Path, path: str, arguments: Sequence[str]) -> Submitt
         arguments: What it is given.
     """
     tree = script_tree(file)
-    if tree is None or not submits_jobs(file)[0]:
+    call, _ = _submitting(tree)
+    if tree is None or call is None:
         return None
-    trains, own = _trained(tree, file.parent), _own_options(tree)
+    function = submitted_function(call, imported_names(tree), file.parent)
+    trains, own = function.file if function else _trained(tree, file.parent), _own_options(tree)
     if not trains or own is None:
         return None
     given, rest, out = _sorted(arguments, own)
+    asked = parameters_of(tree)
+    gpus = next((asked[it] for it in _GPUS_ASKED if it in asked), "")
     return SubmittedScript(
         script=(Path(path).parent / trains).as_posix(),
-        nodes=_number(given, own, _NODES),
-        gpus=_number(given, own, _GPUS),
-        partition=next((given[it] for it in _PARTITION if it in given), ""),
+        nodes=_number(given, own, _NODES) or _count(asked.get("nodes", "")),
+        gpus=_number(given, own, _GPUS) or _count(gpus),
+        partition=next(
+            (given[it] for it in _PARTITION if it in given), asked.get("slurm_partition", "")
+        ),
         arguments=rest,
         left_out=out,
     )
 
 
+def _count(text: str) -> int:
+    return int(text) if text.isdigit() else 0
+
+
 def submits_jobs(file: Path) -> tuple[int, str, str]:
     """The line that surely submits a job, what is said of it, and what to do; 0 where none is."""
     tree = script_tree(file)
-    if tree is None or "submitit" not in {it.partition(".")[0] for it in imports_of(tree)}:
+    call, maker = _submitting(tree)
+    if tree is None or call is None:
         return 0, "", ""
+    said = f"submits a job by itself ({maker}), and each rank would submit one"
+    trains, first = _trained(tree, file.parent), ""
+    if function := submitted_function(call, imported_names(tree), file.parent):
+        trains, first = function.file, function.how_to_start()
+    what = f"submit {trains} itself" if trains else "submit the script that it starts itself"
+    hint = f"{what}, with its arguments behind --"
+    return call.lineno, said, f"{first}, and {what}" if first else hint
+
+
+def only_submits(file: Path, path: str) -> tuple[int, str, str]:
+    """The same of a script that surely does no more than that; 0 where it may train.
+
+    Args:
+        file: The script.
+        path: As the user typed it.
+    """
+    tree = script_tree(file)
+    call, maker = _submitting(tree)
+    if tree is None or call is None or _names_a_cluster(tree) or not trains_nothing(tree):
+        return 0, "", ""
+    function = submitted_function(call, imported_names(tree), file.parent)
+    found = submitted_script(file, path, ())
+    if function is None or found is None:
+        return 0, "", ""
+    said = f"submits {function.name} of {function.file} as a job ({maker}) and trains nothing"
+    said += " itself: each rank would submit that job"
+    first = function.how_to_start()
+    return call.lineno, said, f"{first}; then {found.command()}" if first else found.command()
+
+
+def _names_a_cluster(tree: ast.Module) -> bool:
+    """Whether it may run what it submits here: AutoExecutor(cluster="debug")."""
+    return "cluster" in words_in(tree)
+
+
+def _submitting(tree: ast.Module | None) -> tuple[ast.Call | None, str]:
+    """The call that surely submits a job, and what its executor is; None where none does."""
+    if tree is None or "submitit" not in {it.partition(".")[0] for it in imports_of(tree)}:
+        return None, ""
     names = imported_names(tree)
     calls = [*sure_calls(tree)]
     made = {id(it): name for it in calls if (name := _meant(it, names)) in _EXECUTORS}
@@ -97,13 +149,8 @@ def submits_jobs(file: Path) -> tuple[int, str, str]:
         if not isinstance(called, ast.Attribute) or called.attr not in _SUBMITS:
             continue
         if maker := held.get(ast.unparse(called.value)) or made.get(id(called.value)):
-            said = f"submits a job by itself ({maker}), and each rank would submit one"
-            trains = _trained(tree, file.parent)
-            what = (
-                f"submit {trains} itself" if trains else "submit the script that it starts itself"
-            )
-            return call.lineno, said, f"{what}, with its arguments behind --"
-    return 0, "", ""
+            return call, maker
+    return None, ""
 
 
 def _meant(call: ast.Call, names: dict[str, str]) -> str:

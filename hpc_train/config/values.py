@@ -18,6 +18,7 @@ from hpc_train.config.gpu_counts import hint_of_gpus
 from hpc_train.config.hosts import read_hosts, split_hosts
 from hpc_train.config.interpolations import walk
 from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, TYPES, is_text
+from hpc_train.config.launcher_words import launcher_hint
 from hpc_train.config.logger_words import check_loggers
 from hpc_train.config.long_paths import MAX_NAME, MAX_PATH
 from hpc_train.config.notify_words import MAIL_ADDRESS, event_hint
@@ -347,6 +348,8 @@ def explain(
         hint += f" of {unit}" if unit else meant_number(groups[0], "int")
     _, _, null = (RANGES[key].below if key in RANGES else "").partition(", or null")
     hint += f", or null{null}" if null and "number" in hint else ""
+    if key == "script.launcher":
+        hint = launcher_hint(str(groups[0])) or hint
     if key == "slurm.gpus_per_node":
         hint = hint_of_gpus(str((*groups, "")[0]), hint, on_line=origins.is_typed(key))
     return origins.error(key, complaint.format(*groups), hint)

@@ -71,7 +71,10 @@ ACCELERATE: Mapping[str, OptionRule] = {
     "num-cpu-threads-per-process": OptionRule("variable", "OMP_NUM_THREADS"),
     "dynamo-backend": OptionRule("variable", "ACCELERATE_DYNAMO_BACKEND"),
     "gpu-ids": OptionRule("number", "devices"),
-    **_refuse(("config-file",), "the file is not read: give its values as options"),
+    **_refuse(
+        ("config-file",),
+        "is not there, or no config of accelerate: give its values as options",
+    ),
     **_refuse(("module",), _FILE, switch=True),
     **_refuse(("no-python",), "hpc-train starts a .py file", switch=True),
     **_refuse(("tpu",), "hpc-train trains on GPUs and CPUs", switch=True),

@@ -24,6 +24,7 @@ from hpc_train.training.changed_in_place import changed_in_place
 from hpc_train.training.collate_errors import wrong_collate
 from hpc_train.training.dead_worker import dead_worker, is_killed, unhear_workers, workers_unheard
 from hpc_train.training.empty_data import EmptySetError
+from hpc_train.training.exit_values import fix_of_exit
 from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.frame_text import EXAMPLES, INSTALLED, PACKAGE, is_users
 from hpc_train.training.heartbeat import HeartbeatThread
@@ -165,13 +166,14 @@ def failure_of(
         return replace(error.told, code=code, kind=kind, error=error.message)
     ours = error if isinstance(error, HpcTrainError) else None
     ours = error.of_keys(texts or {}) if isinstance(error, EmptySetError) else ours
-    fix = ours.hint if ours else fix_of(error, batch, texts)
+    where = _where(error)
+    fix = ours.hint if ours else fix_of_exit(error, where) or fix_of(error, batch, texts)
     said = str(ours) if ours else said_by(error)
     return RankFailure(
         code=code,
         kind=kind,
         error=f"{_without_stop(said)}; {fix}" if fix and not ours else said,
-        where=_where(error),
+        where=where,
         traceback="" if ours else "".join(traceback.format_exception(error)),
         fix=fix,
     )

@@ -21,7 +21,8 @@ from hpc_train.training.rank_failure import (
 )
 
 _OF_LIBRARIES = ("builtins", "torch", "lightning", "pytorch_lightning", "lightning_fabric")
-_IF_RIGHT = "if that is right: script.may_take_no_steps=true"
+LET_THROUGH = "to let it through, write `raise` at the end of the except block"
+IF_RIGHT = "if that is right: script.may_take_no_steps=true"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,7 @@ class TrainerRuns:
     def made(self) -> None:
         """A Trainer is being made."""
         if not self._is_any:
-            self._is_any, self._made = True, _short(users_line())
+            self._is_any, self._made = True, short_place(users_line())
 
     def called(self) -> None:
         """One of the Trainers was told to do something."""
@@ -71,7 +72,7 @@ class TrainerRuns:
         home = type(error).__module__.partition(".")[0]
         told = failure_of(before_teardown(error))
         is_meant = steps > 0 and home not in _OF_LIBRARIES
-        place = _short(users_line())
+        place = short_place(users_line())
         self._runs.append(_FitCall(name=name, caught=told, place=place, is_meant=is_meant))
 
     def check_end(self, *, stepped: bool) -> str:
@@ -91,7 +92,7 @@ class TrainerRuns:
             raise RunFailedError(
                 f"the script ended with exit code 0 and took no optimizer step: it made a"
                 f" Trainer{at} and called none of fit, test, validate, predict",
-                f"write trainer.fit(model, data) at its end; {_IF_RIGHT}",
+                f"write trainer.fit(model, data) at its end; {IF_RIGHT}",
             )
         fits = [it for it in self._runs if it.name == "fit"] or self._runs
         last = fits[-1] if fits else None
@@ -102,12 +103,11 @@ class TrainerRuns:
         said = f"{last.name}{at} ended with {error}, which the script caught"
         if last.is_meant or any(it.caught is None for it in fits):  # it tries several
             return f"its last {said}"
-        by_raise = "to let it through, write `raise` at the end of the except block"
-        why = f"the script ended with exit code 0, and its {said}; {by_raise}"
+        why = f"the script ended with exit code 0, and its {said}; {LET_THROUGH}"
         raise CaughtError(why, last.caught)
 
 
-def _short(place: str) -> str:
+def short_place(place: str) -> str:
     """Relative to the script's folder, where it is in it."""
     file, _, line = place.rpartition(":")
     main: Any = sys.modules.get("__main__")

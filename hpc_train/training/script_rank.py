@@ -20,6 +20,10 @@ from hpc_train.training.absent_code import AbsentCodeError
 from hpc_train.training.prepare import announce_threads, threads_are_users
 from hpc_train.training.rank import Rank, main
 
+# By which an Accelerator and a TrainingArguments of Hugging Face's meet the other ranks without
+# GPUs: else each takes itself for the only one (accelerate.state, PartialState._prepare_backend).
+_ACCELERATE_ON_CPUS = ("ACCELERATE_USE_CPU", "true")
+
 
 class ScriptRank(Rank):
     """The script, with everything it needs to find the other ranks."""
@@ -32,9 +36,10 @@ class ScriptRank(Rank):
             host = devices.see_host()
             ranks = devices.ranks_on_host(world)
             announce_threads(devices.cpus_per_rank(os.environ, host, ranks), world)
-        os.environ.update(places(world))
+        _set_variables(plan, world)
         if Path(plan.workdir).is_dir():
             os.chdir(plan.workdir)
+        from hpc_train.training.caught_steps import CaughtSteps
         from hpc_train.training.plain_script import PlainScript, resume_arguments
         from hpc_train.training.private.after_import import hold_hydra_clock
         from hpc_train.training.private.trainer_hooks import follow_trainers
@@ -50,6 +55,7 @@ class ScriptRank(Rank):
         plain.follow()
         follow_fabric(self, plan, world)
         watch_script(self, plain, world)
+        caught = CaughtSteps.followed(plain)
         fits.on_trainer = plain.hand_over
         try:
             run_script(plan.script, resume_arguments())
@@ -60,7 +66,7 @@ class ScriptRank(Rank):
             raise ending from None
         plain.finished()
         if not plan.script.may_take_no_steps:
-            said = fits.runs.check_end(stepped=plain.stepped)
+            said = fits.runs.check_end(stepped=plain.stepped) or caught.check_end()
             if said and world.rank == 0:
                 leave_note(self.here.attempt_dir, said)
 
@@ -70,6 +76,12 @@ def _begun_s(run: RunDir) -> float:
     kind = EventKind.ATTEMPT_STARTED
     started = (event.time for event in read_events(run.events) if event.kind is kind)
     return next(started, run.plan.stat().st_mtime)
+
+
+def _set_variables(plan: Plan, world: World) -> None:
+    os.environ.update(places(world))
+    if not plan.shape.gpus_per_node:
+        os.environ.setdefault(*_ACCELERATE_ON_CPUS)
 
 
 def places(world: World) -> dict[str, str]:

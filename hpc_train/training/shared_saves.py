@@ -21,7 +21,8 @@ _TOLD = "told"
 
 def path_saved_to(target: Any) -> str:
     """Of a path, or of a stream of one, that torch.save is given; empty for what is no file."""
-    name = getattr(target, "name", target)
+    is_path = isinstance(target, (str, os.PathLike))  # a Path has a name as well: its last part
+    name = target if is_path else getattr(target, "name", None)
     if not isinstance(name, (str, os.PathLike)):
         return ""
     path = os.path.abspath(name)  # noqa: PTH100 - a last link is another file's name, and stays

@@ -5,11 +5,14 @@ from __future__ import annotations
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import leave_note, read_notes
 from hpc_train.training.frame_text import shown_file
+from hpc_train.training.private.accelerate_state import ranks_of_accelerate
 from hpc_train.training.private.exchanges import exchanges_so_far
 from hpc_train.training.rank_failure import users_line
 
 _WRAP = "wrap the model in torch.nn.parallel.DistributedDataParallel"
 _SET_UP = "write model, optimizer = fabric.setup(model, optimizer)"
+_PREPARE = "write model, optimizer = accelerator.prepare(model, optimizer)"
+_FOR_CPUS = "write cpu=True into the first of its PartialState() and Accelerator()"
 
 _of_fabric = False
 
@@ -42,8 +45,15 @@ def said_of_unshared(*, ranks: int, known: int) -> str:
     return (
         f"the {ranks} ranks exchanged nothing up to their second optimizer step{users_place()}:"
         " each trains a model of its own; unless that is meant,"
-        f" {_SET_UP if _of_fabric else _WRAP}"
+        f" {_how_to_share()}"
     )
+
+
+def _how_to_share() -> str:
+    ranks = ranks_of_accelerate()
+    if not ranks:
+        return _SET_UP if _of_fabric else _WRAP
+    return _FOR_CPUS if ranks == 1 else _PREPARE
 
 
 def note_unshared(attempt: AttemptDir, *, ranks: int, known: int) -> None:

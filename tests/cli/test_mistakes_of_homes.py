@@ -156,3 +156,24 @@ def test_a_monitor_that_nothing_logs_is_a_note(
     if told:
         assert notes[0].startswith("note: cfg.yaml:5: trainer.callbacks.0.init_args.monitor is")
         assert notes[0].endswith(told)
+
+
+ON_CPUS = "write script.accelerator=cpu in place of trainer.accelerator=cpu"
+
+
+@pytest.mark.parametrize(
+    ("head", "words", "fix"),
+    [
+        ("import argparse\n", [], ON_CPUS),
+        ("", [], ON_CPUS),
+        ("import argparse\n", ["trainer.max_epochs=3"], f"{ON_CPUS}; trainer belongs to a config"),
+        ("import hydra\n", [], "come behind --: hpc-train run fit.py -- trainer.accelerator=cpu"),
+        ("import sys\nprint(sys.argv)\n", [], "fit.py -- trainer.accelerator=cpu"),
+    ],
+)
+def test_cpus_for_a_script_have_a_key_of_their_own(
+    hpc, project: Path, head: str, words: list[str], fix: str
+) -> None:
+    (project / "fit.py").write_text(f"{head}import pytorch_lightning as pl\n")
+    typed = ["run", "fit.py", "trainer.accelerator=cpu", *words]
+    refused(hpc, project, typed, 3, "nothing that hpc-train takes beside a script", fix)

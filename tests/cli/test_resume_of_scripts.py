@@ -165,3 +165,25 @@ def test_edits_that_are_not_committed_and_were_there_are_no_change(
     helper.write_text(helper.read_text().replace("return 3", "return 4"))
     changed = "note: the code is not that of the first attempt: pkg/util.py\n"
     assert changed in hpc("resume", run.run_id, "--dry-run").err
+
+
+PARSED = """\
+import argparse, torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int)
+args = parser.parse_args()
+"""
+
+
+@pytest.mark.parametrize("words", [["trainer.max_epochs=6"], ["--", "--epochs", "6"]])
+def test_other_arguments_are_told_with_the_runs_own_options(
+    hpc, taken, tmp_path: Path, words: list[str]
+) -> None:
+    (tmp_path / "main.py").write_text(PARSED)
+    own = ["main.py", "--nodes", "1", "--gpus", "2", "script.accelerator=cpu"]
+    said = hpc("submit", *own, "--json", "--", "--epochs", "3")
+    run = RunDir(Path(json.loads(said.out)["run_dir"]))
+    tell(run, 0, EventKind.ATTEMPT_STARTED, attempt=0, job_id="7")
+    ended(run)
+    said = hpc("resume", "main", *words)
+    assert f"hpc-train submit {' '.join(own)} -- --epochs 6" in said.err

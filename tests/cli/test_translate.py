@@ -150,3 +150,54 @@ def test_a_rendered_script_is_told_to_be_one(hpc, more) -> None:
         made = "error: my job.sbatch was made by hpc-train, and is translated already\n"
         assert (said.code, said.out, said.err) == (2, "", f"{made}{fix}")
     assert hpc("submit", "my job.sbatch").err.endswith(fix)
+
+
+ACCELERATES = """\
+compute_environment: LOCAL_MACHINE
+distributed_type: MULTI_GPU
+machine_rank: 0
+mixed_precision: bf16
+num_machines: 2
+num_processes: 8
+use_cpu: false
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "shape"),
+    [
+        ("--config_file acc.yaml", (2, 4)),
+        ("--config-file=acc.yaml", (2, 4)),
+        ("--config_file acc.yaml --num_machines 1 --num_processes 2", (1, 2)),
+    ],
+)
+def test_a_config_of_accelerate_that_is_there_is_read(
+    hpc, tmp_path, words: str, shape: tuple[int, int]
+) -> None:
+    (tmp_path / "acc.yaml").write_text(ACCELERATES)
+    (tmp_path / "train.py").write_text("import torch\n")
+    said = hpc("translate", f"accelerate launch {words} train.py --lr 0.1")
+    assert (said.code, said.err) == (0, "")
+    made = yaml.safe_load(said.out)
+    assert made["slurm"] == {"nodes": shape[0], "gpus_per_node": shape[1]}
+    assert made["env"] == {"variables": {"ACCELERATE_MIXED_PRECISION": "bf16"}}
+    assert made["script"] == {"path": "train.py", "args": ["--lr", "0.1"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "is not there, or no config of accelerate: give its values as options"),
+        ("lr: 1\n", "is not there, or no config of accelerate: give its values as"),
+        (
+            f"{ACCELERATES}fsdp_config: {{fsdp_version: 2}}\n",
+            "write Accelerator(fsdp_plugin=...) in train.py, with what acc.yaml has",
+        ),
+    ],
+)
+def test_what_it_has_for_the_script_is_told(hpc, tmp_path, text: str | None, told: str) -> None:
+    if text is not None:
+        (tmp_path / "acc.yaml").write_text(text)
+    said = hpc("translate", "accelerate launch --config_file acc.yaml train.py")
+    assert said.code == 3
+    assert f"--config_file acc.yaml: {told}" in said.err

@@ -366,6 +366,8 @@ args = parser.parse_args()
     ("more", "words", "hint"),
     [
         ("", ["trainer.max_epochs=9"], "it is train.py's own: hpc-train submit train.py -- --epoc"),
+        ("", ["trainer.accelerator=cpu"], "write script.accelerator=cpu in its place"),
+        ("trainer: {accelerator: cpu}\n", [], "write accelerator: cpu below script in its place"),
         ("", ["trainer.precision=16"], "leave it out: train.py makes its own, and its arguments"),
         ("", ["model.init_args.lr=1"], "leave it out: train.py makes its own, and its arguments"),
         ("trainer: {max_epochs: 9}\n", [], "keep one of them"),

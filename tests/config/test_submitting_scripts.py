@@ -11,7 +11,10 @@ from click.testing import CliRunner
 
 from hpc_train.cli.translate_command import command
 from hpc_train.config.inner_launchers import inner_launcher_notes
+from hpc_train.config.load import load
 from hpc_train.config.submitting_scripts import submits_jobs, submitted_script
+from hpc_train.config.validate import check
+from hpc_train.errors import ConfigError
 from tests.config.files import write
 from tests.plan.configs import config
 
@@ -61,7 +64,7 @@ def test_it_is_noted_at_submission(folder: Path, launcher: str) -> None:
     made = config()
     script = replace(made.script, path="go.py", launcher=launcher)
     (note,) = inner_launcher_notes(replace(made, script=script), folder)
-    assert note == f"go.py:12 {SAID}: {FIX}"
+    assert note == f"go.py:12 {SAID}: {FIX}: hpc-train submit --nodes 2 train.py"
 
 
 def test_translate_tells_it_as_well(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,3 +146,78 @@ def test_what_it_starts_is_named_as_its_own_path(folder: Path) -> None:
     assert submitted_script(write(folder, several, "go.py"), "go.py", []) is None
     none = OPTIONS.replace("import argparse, submitit, train", "import argparse, submitit, nets")
     assert submitted_script(write(folder, none, "go.py"), "go.py", []) is None
+
+
+FUNCTION = """\
+import submitit
+from old_train import main
+ex = submitit.AutoExecutor(folder="logs/%j")
+ex.update_parameters(gpus_per_node=2, tasks_per_node=2, slurm_partition="gpu")
+job = ex.submit(main, lr=0.01, epochs=3)
+print(job.job_id)
+"""
+OLD = "def main(lr=0.1, epochs=1):\n    pass\n"
+STARTED = f'{OLD}if __name__ == "__main__":\n    main()\n'
+CALL = 'write at the end of old_train.py: if __name__ == "__main__": main(lr=0.01, epochs=3)'
+OWN = "hpc-train submit --gpus 2 --partition gpu old_train.py"
+
+
+def refused(folder: Path, text: str, more: str = "") -> ConfigError | None:
+    (folder / "old_train.py").write_text(more or OLD)
+    write(folder, text, "launch.py")
+    cfg = write(folder, "script: {path: launch.py}\n", "cfg.yaml")
+    try:
+        check(load(cfg), workdir=folder)
+    except ConfigError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize(
+    ("imports", "given"),
+    [
+        ("from old_train import main", "main"),
+        ("from old_train import main as run", "run"),
+        ("import old_train", "old_train.main"),
+    ],
+)
+def test_a_launcher_of_an_own_function_is_refused_with_its_file(
+    folder: Path, imports: str, given: str
+) -> None:
+    text = FUNCTION.replace("from old_train import main", imports).replace("(main,", f"({given},")
+    error = refused(folder, text)
+    assert error is not None
+    said = "launch.py:5 submits main of old_train.py as a job (submitit.AutoExecutor)"
+    assert said in error.message
+    assert error.message.endswith("and trains nothing itself: each rank would submit that job")
+    assert error.hint == f"{CALL}; then {OWN}"
+    error = refused(folder, text, STARTED)
+    assert error is not None
+    assert error.hint == OWN
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('folder="logs/%j"', 'folder="logs/%j", cluster="debug"'),
+        ("job = ex", "if not done:\n    job = ex"),
+        ("print(job.job_id)", "main(1)\ntrainer.fit(model)"),
+        ("ex.submit(main", "ex.submit(print"),
+        ("from old_train import main", "from elsewhere import main"),
+    ],
+)
+def test_one_that_may_train_is_not_refused(folder: Path, old: str, new: str) -> None:
+    error = refused(folder, FUNCTION.replace(old, new))
+    assert error is None or "as a job" not in error.message
+
+
+def test_translate_prints_the_command_of_its_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    refused(folder, FUNCTION)
+    said = CliRunner().invoke(command, ["python launch.py"]).output
+    assert f" {SAID}: {CALL}, and submit old_train.py" in said
+    assert "hpc-train submit --gpus 2 " in said
+    assert "path: old_train.py" in said
+    assert "partition: gpu" in said

@@ -178,7 +178,7 @@ def test_a_script_on_cpus_says_so_where_a_script_can() -> None:
         ("python -m pkg.train", "-m pkg.train", "runpy"),
         ("torchrun --nproc_per_nod=2 train.py", "--nproc_per_nod", "--nproc-per-node"),
         ("torchrun --no_python ./a.out", "--no_python", ".py"),
-        ("accelerate launch --config_file x.yaml train.py", "--config_file", "not read"),
+        ("accelerate launch --config_file x.yaml train.py", "--config_file", "not there"),
         ("accelerate launch --use_fsdp train.py", "--use_fsdp", "Accelerator"),
         ("mpirun -np 8 ./simulate", "mpirun", "starts no training that is known"),
         ("mpirun -np 3 -N 2 python train.py", "3 ranks, 2 a node", "divide"),

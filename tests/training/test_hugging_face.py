@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from hpc_train.runs.checkpoints import newest_step
-from hpc_train.runs.ranks import read_beginning
+from hpc_train.runs.ranks import read_beginning, read_notes
 from tests.training.test_plain_script import records
 from tests.training.test_script_fits import Scripted, same
 
@@ -54,3 +54,15 @@ def test_a_trainer_that_is_stopped_on_one_rank_ends_with_the_weights_of_a_quiet_
         losses[of_the_stop] = None
     assert often["losses"] == undisturbed["losses"]
     assert len(often["losses"]) >= 7
+
+
+def test_an_accelerator_knows_the_other_ranks_without_gpus(tmp_path: Path) -> None:
+    run = Scripted(tmp_path, "accelerated", str(tmp_path / "saved"))
+    run.folders = [str(FOLDER)]
+    assert run.go(2) == [0, 0], run.said()
+    for rank in (0, 1):
+        assert "ranks 2 DistributedType.MULTI_CPU" in run.log(0, rank)
+        assert "steps 8\n" in run.log(0, rank), "each takes its half of the batches"
+    assert not [it for it in read_notes(run.dir.attempt(0)) if "exchanged nothing" in it]
+    assert "both write" not in run.said()
+    assert (tmp_path / "saved/optimizer.bin").is_file()

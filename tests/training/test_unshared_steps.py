@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -48,6 +50,26 @@ def test_a_fabric_is_told_its_own_call(tmp_path: Path) -> None:
     tell_fabric()
     (said,) = notes(tmp_path)
     assert said.endswith("write model, optimizer = fabric.setup(model, optimizer)")
+
+
+@pytest.mark.parametrize(
+    ("count", "fix"),
+    [
+        (2, "write model, optimizer = accelerator.prepare(model, optimizer)"),
+        (1, "write cpu=True into the first of its PartialState() and Accelerator()"),
+    ],
+)
+def test_an_accelerator_is_told_its_own_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, fix: str
+) -> None:
+    state = SimpleNamespace(_shared_state={"num_processes": count})
+    module = SimpleNamespace(AcceleratorState=state)
+    monkeypatch.setitem(sys.modules, "accelerate.state", module)
+    (said,) = notes(tmp_path)
+    assert said.endswith(fix)
+    state._shared_state.clear()  # imported, and none was made
+    (said,) = notes(tmp_path)
+    assert said.endswith(WRAP)
 
 
 def test_what_averages_is_not_told(tmp_path: Path) -> None:

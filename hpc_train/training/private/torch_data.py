@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.data import DataLoader
 from torch.utils.data._utils.fetch import _MapDatasetFetcher
-from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter
 
 
 class Fetcher(Protocol):
@@ -37,6 +37,33 @@ def fetch_by(kind: type, fetch: Callable[[Any, Fetcher], Any]) -> None:
 def forget_iterator(loader: DataLoader[Any]) -> None:
     """A copied loader must not take over the workers that live on for the one it was copied of."""
     object.__setattr__(loader, "_iterator", None)
+
+
+def follow_batches(drawn: Callable[..., None], raised: Callable[[Exception], None]) -> None:
+    """Each batch of any loader is told from now on, and each error that it fails with."""
+    kind = cast("Any", _BaseDataLoaderIter)
+    take = kind.__next__
+
+    def told(self: Any) -> Any:
+        try:
+            batch = take(self)
+        except StopIteration:
+            raise
+        except Exception as error:
+            raised(error)
+            raise
+        drawn(is_last=self._num_yielded == _length(self))
+        return batch
+
+    kind.__next__ = told
+
+
+def _length(batches: Any) -> int | None:
+    """How many batches there are; None of a set that does not tell."""
+    try:
+        return len(batches)
+    except TypeError:
+        return None
 
 
 def has_ended(batches: Any) -> bool:
