@@ -214,12 +214,8 @@ def _submit_sweep(
         note_refusal(plan.plan)
         print_dry_sweep(plan, as_json=as_json)
         return 0
-    first = prerequisite(
-        sweeps.first_point(loaded) if order["smoke"] or order["bench_first"] else loaded,
-        **order,
-        cluster="slurm",
-        err=as_json,
-    )
+    one = sweeps.first_point(loaded) if order["smoke"] or order["bench_first"] else loaded
+    first = prerequisite(one, **order, cluster="slurm", err=as_json)
     submitted = sweeps.submit_sweep(loaded, at_most=at_most, after=first)
     print_notes(sweeps.notes_on_first(loaded))
     note_torch("slurm", loaded)

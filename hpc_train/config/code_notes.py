@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.absent_checkpoints import notes_on_checkpoints
-from hpc_train.config.absent_reads import notes_on_absent_reads
 from hpc_train.config.batch_axis import last_sample_notes
 from hpc_train.config.class_kind import Located, locate, place_of
 from hpc_train.config.classes import parameters_of
@@ -19,18 +17,10 @@ from hpc_train.config.data_paths import notes_on_paths
 from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.epoch_stepped import epoch_stepped
 from hpc_train.config.epoch_warmups import epoch_warmup
-from hpc_train.config.exit_values import result_exits
-from hpc_train.config.fixed_ranks import fixed_ranks
-from hpc_train.config.gone_uses import gone_notes
-from hpc_train.config.hidden_gpus import hidden_gpus
 from hpc_train.config.hook_notes import hook_notes, only_prepared
-from hpc_train.config.hydra_multirun import notes_on_multirun
 from hpc_train.config.inner_imports import notes_on_inner_imports
-from hpc_train.config.inner_launchers import inner_launcher_notes
-from hpc_train.config.kept_gradients import kept_gradients
 from hpc_train.config.layer_notes import hidden_layer_notes, with_its_modules
 from hpc_train.config.lightning_home import of_project
-from hpc_train.config.literal_variables import notes_on_variables
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.loader_numbers import loader_notes
 from hpc_train.config.logs_in_predict import INSTEAD, logs_in_predict
@@ -42,7 +32,6 @@ from hpc_train.config.method_signatures import (
     plateau_without_monitor,
     step_without_loss,
 )
-from hpc_train.config.modules import read_names
 from hpc_train.config.monitor_modes import mode_notes
 from hpc_train.config.monitor_notes import monitor_notes
 from hpc_train.config.near_hooks import near_hooks
@@ -50,50 +39,34 @@ from hpc_train.config.own_modules import hiding
 from hpc_train.config.paths_not_copied import notes_on_paths_not_copied
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.rank_zero_calls import rank_zero_notes
-from hpc_train.config.rank_zero_scripts import rank_zero_of_script
-from hpc_train.config.ranks_apart import Apart
 from hpc_train.config.refused_logs import refused_logs
 from hpc_train.config.relative_paths import notes_on_relative_paths
-from hpc_train.config.same_order import notes_on_groups
 from hpc_train.config.sbatch_lines import notes_on_sbatch_lines
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
+from hpc_train.config.script_code_notes import notes_on_script
 from hpc_train.config.script_file import (
-    data_of_ranks,
-    module_apart,
-    ranks_apart,
     ranks_of,
-    unshared_session,
 )
-from hpc_train.config.script_trainers import old_in_each, trainers_for_gpus
+from hpc_train.config.script_trainers import trainers_for_gpus
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
-from hpc_train.config.single_process import alone_elsewhere
 from hpc_train.config.skipped_batches import skipped_batches
 from hpc_train.config.specs import classes_of, read_object, wanted_of
-from hpc_train.config.spent_trainers import spent_trainers
-from hpc_train.config.swallowed_errors import swallowed_errors
-from hpc_train.config.terminal_sizes import TELLS as NO_TERMINAL
-from hpc_train.config.terminal_sizes import terminal_sizes
 from hpc_train.config.terminal_stops import TELLS, terminal_stops
 from hpc_train.config.trainer_lists import trainer_lists
 from hpc_train.config.twice_normalized import (
     twice_normalized_of_class,
-    twice_normalized_of_script,
 )
-from hpc_train.config.typed_arguments import notes_on_arguments
 from hpc_train.config.undefined_names import all_undefined
-from hpc_train.config.unkept_state import unkept_state
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.unset_environment import notes_on_unset
 from hpc_train.config.unset_max_steps import unset_max_steps
 from hpc_train.config.unsplit_streams import unsplit_stream
-from hpc_train.config.unstepped_optimizers import unstepped_optimizers
 from hpc_train.config.unsynced_logs import unsynced_notes
-from hpc_train.config.validate import other_environment, search_path_of
+from hpc_train.config.validate import other_environment
 from hpc_train.config.validation_notes import validation_notes
 
-_MOST_TRAINERS = 4
 # Of callbacks: by its name, or a class of the user's own.
 _MAY_BE_CHECKPOINT = re.compile(r"Checkpoint|(?:class_path|_target_)': '(?!pytorch_l|lightning\.)")
 
@@ -101,15 +74,7 @@ _MAY_BE_CHECKPOINT = re.compile(r"Checkpoint|(?:class_path|_target_)': '(?!pytor
 def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
     """A line each: a file in Python's own's place, a breakpoint, no loss, another batch size."""
     if loaded.config.script.path:
-        notes = [*notes_on_variables(loaded), *notes_on_checkpoints(loaded.config, workdir)]
-        notes += inner_launcher_notes(loaded.config, workdir)
-        notes += notes_on_arguments(loaded.config, workdir)
-        notes += notes_on_multirun(loaded.config, workdir)
-        notes += notes_on_absent_reads(loaded.config, workdir)
-        notes += notes_on_paths_not_copied(loaded, workdir)
-        notes += _on_losses(loaded.config, workdir)
-        notes += [*_on_old(loaded.config, workdir), *_on_gone(loaded.config, workdir)]
-        notes += [*_on_ranks(loaded.config, workdir), *_on_heads(loaded, workdir)]
+        notes = [*notes_on_script(loaded, workdir), *_on_heads(loaded, workdir)]
         return [*notes, *notes_on_unset(loaded, workdir)]
     notes = [*_notes(loaded, workdir), *notes_on_paths_not_copied(loaded, workdir)]
     return [*notes, *_on_heads(loaded, workdir), *notes_on_unset(loaded, workdir)]
@@ -120,115 +85,6 @@ def _on_heads(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     own = str(loaded.files[-1])
     for name in dict.fromkeys((loaded.config.script.path or own, own)):
         yield from notes_on_sbatch_lines(workdir / name, name)
-
-
-def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
-    """Of a script that stops at a terminal, gives a loss probabilities, or learns from none."""
-    path = config.script.path or ""
-    file = workdir / path
-    if (tree := script_tree(file)) is None:
-        return
-    for line, name in terminal_stops(tree):
-        yield f"{path}:{line} has a {name}: {TELLS}"
-    yield from _on_sizes(tree, file, path)
-    yield from _on_swallowed(tree, file, path)
-    for it in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
-        yield from last_sample_notes(it, it.name, lambda line: f"{path}:{line}")
-    names, folders = read_names(file), [str(file.resolve().parent), *sys.path]
-    yield from twice_normalized_of_script(tree, names, path, folders)
-    for line, said, hint in (
-        *unstepped_optimizers(tree, names),
-        *kept_gradients(tree, names),
-        *spent_trainers(tree),
-        *unkept_state(tree, names),
-        *result_exits(tree, file.resolve(), folders),
-    ):
-        yield f"{path}:{line} {said}; {hint}"
-
-
-def _on_old(config: Config, workdir: Path) -> Iterator[str]:
-    """Of Trainers that are made under a condition, each with what Lightning 2 has dropped."""
-    is_elsewhere = other_environment(config.env) or bool(config.container.image)
-    tree = script_tree(workdir / (config.script.path or ""))
-    if tree is None or is_elsewhere or config.script.launcher == "none":
-        return
-    for line, word, fix in old_in_each(tree)[:_MOST_TRAINERS]:
-        yield f"{config.script.path}:{line} has {word}, which Lightning 2 refuses: {fix}"
-
-
-def _on_gone(config: Config, workdir: Path) -> Iterator[str]:
-    """Of names that Python has no more, in functions of the script and of what it imports."""
-    file = (workdir / (config.script.path or "")).resolve()
-    if other_environment(config.env) or config.container.image or not script_tree(file):
-        return
-    yield from gone_notes(file, [str(file.parent), *sys.path], workdir)
-
-
-def _on_groups(tree: ast.Module, config: Config, workdir: Path) -> Iterator[str]:
-    """Of a sampler of several ranks that is told no epoch, and a wrap without a process group."""
-    file = (workdir / (config.script.path or "")).resolve()
-    for line, said, hint in notes_on_groups(tree, file, [str(file.parent), *sys.path]):
-        yield f"{config.script.path}:{line} {said}; {hint}"
-
-
-def _on_rank_zero(tree: ast.Module, config: Config, workdir: Path) -> Iterator[str]:
-    """Of calls that all ranks have to make, and that rank 0 alone makes."""
-    file = (workdir / (config.script.path or "")).resolve()
-    if ranks_of(config) < 2:
-        return
-    for name, line, said, hint in rank_zero_of_script(tree, file, [str(file.parent), *sys.path]):
-        yield f"{Path(config.script.path or '').parent / name}:{line} {said}; {hint}"
-
-
-def _on_sizes(tree: ast.Module, file: Path, path: str) -> Iterator[str]:
-    """Of lines of the script, and of what it imports, that end without a terminal."""
-    folder = file.resolve().parent
-    for of, line, asked, write in terminal_sizes(tree, file, [str(folder)]):
-        shown = path if of == file else Path(path).parent / of.relative_to(folder)
-        yield f"{shown}:{line} asks a terminal for its size ({asked}), {NO_TERMINAL}: {write}"
-
-
-def _on_swallowed(tree: ast.Module, file: Path, path: str) -> Iterator[str]:
-    """Of loops whose errors are caught, and the script ends as if there were none."""
-    whole = file.resolve()
-    for of, line, said, hint in swallowed_errors(tree, whole, [str(whole.parent), *sys.path]):
-        shown = path if of == whole else Path(path).parent / of.relative_to(whole.parent)
-        yield f"{shown}:{line} {said}; {hint}"
-
-
-def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
-    """Of a script of several ranks that may train apart, or each on all; the sure is refused."""
-    tree = script_tree(workdir / (config.script.path or ""))
-    if tree is not None and config.script.launcher != "none":
-        for line, said, hint in fixed_ranks(tree, ranks=ranks_of(config)):
-            yield f"{config.script.path}:{line} {said}; {hint}"
-        on_node = config.slurm.gpus_per_node if config.script.accelerator != "cpu" else 0
-        if hidden := hidden_gpus(tree, ranks=on_node):
-            line, said, hint = hidden
-            yield f"{config.script.path}:{line} {said}; {hint}"
-        yield from _on_groups(tree, config, workdir)
-        yield from _on_rank_zero(tree, config, workdir)
-    apart = ranks_apart(tree, config, workdir, sys.path) if tree is not None else None
-    if apart is None and tree is not None and not config.script.may_take_no_steps:
-        apart = _alone_elsewhere(tree, config, workdir)
-    if apart is not None and not apart.is_sure:
-        yield f"{config.script.path}:{apart.line} {apart.said}; {apart.hint}"
-    if tree is not None and (lacking := unshared_session(tree, config, workdir, sys.path)):
-        line, said, hint = lacking
-        yield f"{config.script.path}:{line} {said}; {hint}"
-        return
-    for look in (module_apart, data_of_ranks):
-        if tree is None or apart is not None:
-            return
-        if (told := look(tree, config, workdir, sys.path)) is not None:
-            line, said, hint = told
-            yield f"{config.script.path}:{line} {said}; {hint}"
-
-
-def _alone_elsewhere(tree: ast.Module, config: Config, workdir: Path) -> Apart | None:
-    file = (workdir / (config.script.path or "")).resolve()
-    folders = [str(file.parent), *search_path_of(config.env, workdir, [])]
-    return alone_elsewhere(tree, file, folders, [*folders, *sys.path], ranks=ranks_of(config))
 
 
 def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:

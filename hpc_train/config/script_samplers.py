@@ -62,8 +62,8 @@ def _of_fit(
     definition = found.definition if found else None
     if found is None or not isinstance(definition, ast.ClassDef):
         return None
-    method = methods_of(definition).get(_HOOK)
-    wrong = wrong_sampler(found, method) if method is not None else None
+    method, own = methods_of(definition).get(_HOOK), f"{found.module}.{found.name}"
+    wrong = wrong_sampler(own, found, method, path) if method is not None else None
     if wrong is None:
         return None
     line, said, hint = wrong
