@@ -9,14 +9,14 @@ from hpc_train.errors import ConfigError
 DEFAULT = "default"
 
 
-class Place(str):
+class UnquotedPlace(str):
     """The place of a value that YAML has made of a text without quotes, which is `text`."""
 
     __slots__ = ("text",)
     text: str
 
     @classmethod
-    def of_text(cls, place: str, text: str) -> Place:
+    def of_text(cls, place: str, text: str) -> UnquotedPlace:
         """`NO` and `1e3` at a place, which are false and 1000.0 to YAML."""
         made = cls(place)
         made.text = text
@@ -59,7 +59,7 @@ class Origins:
         Also where the value is taken from another place, as `${...}` does.
         """
         place = self._places.get(key)
-        return place.text if isinstance(place, Place) else None
+        return place.text if isinstance(place, UnquotedPlace) else None
 
     def typed(self) -> list[str]:
         """The keys whose values stand in no file: a file's place is `FILE:LINE`."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from hpc_train.config.origins import Origins, Place
+from hpc_train.config.origins import Origins, UnquotedPlace
 from hpc_train.config.python_values import in_yaml
 
 
@@ -17,7 +17,7 @@ def place_of(node: yaml.Node, where: str) -> str:
     """The place of a value, with what was written where YAML reads that as no text."""
     is_plain = isinstance(node, yaml.ScalarNode) and not node.style
     is_text = not is_plain or node.tag.endswith(":str")
-    return where if is_text else Place.of_text(where, str(node.value))
+    return where if is_text else UnquotedPlace.of_text(where, str(node.value))
 
 
 def places_in(node: yaml.Node | None, key: str, where: str) -> dict[str, str]:
@@ -27,7 +27,7 @@ def places_in(node: yaml.Node | None, key: str, where: str) -> dict[str, str]:
         pairs = [(name.value, value) for name, value in node.value]
     elif isinstance(node, yaml.SequenceNode):
         pairs = [*enumerate(node.value)]
-    elif node is not None and isinstance(place := place_of(node, where), Place):
+    elif node is not None and isinstance(place := place_of(node, where), UnquotedPlace):
         return {key: place}
     found: dict[str, str] = {}
     for name, value in pairs:

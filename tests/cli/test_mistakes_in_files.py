@@ -186,7 +186,7 @@ def test_a_file_written_wrong(hpc, project: Path, text: str, message: str, fix: 
         ("table=[a]", "table is ['a'], and nets.Forms takes", "write a mapping: {key: value}"),
         ("many=3", "many is 3, and nets.Forms takes tuple[int, ...]", "write a list"),
         ("encoder=nets.Plain", "encoder is 'nets.Plain', and nets.Forms", "write {class_path:"),
-        ("words=[1]", "words is [1], and nets.Forms takes list[str]", 'it: "1" for 1'),
+        ("words=[1]", "words has 1, which is no text to YAML, and nets.Forms takes", 'words=["1"]'),
         ("pair=[a,1]", "pair is ['a', 1], and nets.Forms takes", "write a number for 'a'"),
         ("many=[1,2.5]", "many is [1, 2.5], and nets.Forms takes", "whole number for 2.5"),
         ("pair=[1,2]", "", ""),

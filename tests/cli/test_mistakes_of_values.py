@@ -330,7 +330,7 @@ __all__ = ["project"]
             "submit nets.py",
             3,
             "nets.py defines classes and functions, and starts",
-            "class_path: ...",
+            "submit cfg.yaml, which names its nets.Net",
         ),
         ("submit cfg.yaml --time 1:00:00:00", 3, "is not a Slurm time", "--time 1-00:00:00"),
         ("submit cfg.yaml slurm.mem=1.5G", 3, "'1.5G' is not a memory", "slurm.mem=1536M"),

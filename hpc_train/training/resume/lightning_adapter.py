@@ -14,7 +14,7 @@ from typing_extensions import override
 from hpc_train.errors import ConfigError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import fit_checkpoints
-from hpc_train.training.cut_epochs import note_cut_steps
+from hpc_train.training.cut_steps import note_cut_steps
 from hpc_train.training.data_notes import tell_of_data
 from hpc_train.training.evaluation_notes import tell_of_evaluation
 from hpc_train.training.loggers import newest_numbers, steps_in_all
