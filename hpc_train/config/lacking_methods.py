@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
+from hpc_train.config.batch_predicted import whole_batch_predicted
 from hpc_train.config.class_kind import Located, lacks_method, locate
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.logs_in_predict import INSTEAD, logs_in_predict
@@ -15,7 +16,6 @@ from hpc_train.config.modules import bound_in
 from hpc_train.config.specs import read_object
 from hpc_train.config.sure_refusals import check_old_hooks
 from hpc_train.config.sure_steps import wrong_step
-from hpc_train.config.whole_batch import whole_batch_predicted
 from hpc_train.errors import ConfigError
 
 _RATES = ("lr", "learning_rate")

@@ -25,7 +25,6 @@ from hpc_train.training.bare_assertions import asserted, unasserted
 from hpc_train.training.called_classes import uncalled_class
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.changed_in_place import changed_in_place
-from hpc_train.training.clashing_hparams import clashing_hparams
 from hpc_train.training.class_numbers import class_numbers
 from hpc_train.training.collate_errors import wrong_collate
 from hpc_train.training.dead_worker import dead_worker
@@ -48,6 +47,7 @@ from hpc_train.training.metric_classes import of_metric
 from hpc_train.training.near_names import near_name
 from hpc_train.training.numpy_of_tensor import numpy_of_tensor
 from hpc_train.training.other_device import other_device
+from hpc_train.training.refused_hparams import clashing_hparams
 from hpc_train.training.sampleless_set import sampleless_set
 from hpc_train.training.samples_alike import how_to_make_alike
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
