@@ -10,7 +10,6 @@ from pathlib import Path
 from hpc_train.config.absent_checkpoints import notes_on_checkpoints
 from hpc_train.config.absent_reads import notes_on_absent_reads
 from hpc_train.config.batch_axis import last_sample_notes
-from hpc_train.config.exit_values import result_exits
 from hpc_train.config.fixed_ranks import fixed_ranks
 from hpc_train.config.gone_uses import gone_notes
 from hpc_train.config.hidden_gpus import hidden_gpus
@@ -23,6 +22,7 @@ from hpc_train.config.modules import read_names
 from hpc_train.config.paths_not_copied import notes_on_paths_not_copied
 from hpc_train.config.rank_zero_scripts import rank_zero_of_script
 from hpc_train.config.ranks_apart import Apart
+from hpc_train.config.result_exits import result_exits
 from hpc_train.config.same_order import notes_on_groups
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import (

@@ -27,7 +27,7 @@ _TELLS = (
 
 
 @dataclass(frozen=True)
-class _Place:
+class _TryPlace:
     """Where a `try` stands: its function, None at the top level, and the loops around it."""
 
     found: ast.Try
@@ -118,13 +118,13 @@ def _is_of_torch(call: ast.Call) -> bool:
     return of != "self" and "train" not in of
 
 
-def _tries(node: ast.AST, function: ast.FunctionDef | None, loops: int) -> Iterator[_Place]:
+def _tries(node: ast.AST, function: ast.FunctionDef | None, loops: int) -> Iterator[_TryPlace]:
     for it in ast.iter_child_nodes(node):
         if isinstance(it, ast.FunctionDef):
             yield from _tries(it, it, 0)
             continue
         if isinstance(it, ast.Try):
-            yield _Place(it, function, loops)
+            yield _TryPlace(it, function, loops)
         yield from _tries(it, function, loops + isinstance(it, _LOOPS))
 
 
@@ -143,7 +143,7 @@ def _is_broad(handler: ast.ExceptHandler) -> bool:
     return any(it is None or ast.unparse(it) in _BROAD for it in kinds)
 
 
-def _swallows(handler: ast.ExceptHandler, place: _Place, texts: _Texts) -> bool:
+def _swallows(handler: ast.ExceptHandler, place: _TryPlace, texts: _Texts) -> bool:
     """Whether the script surely ends behind it, and with 0."""
     if not _only_tells(handler, texts):
         return False
@@ -161,7 +161,7 @@ def _body(function: ast.FunctionDef | None) -> Sequence[ast.stmt]:
     return function.body if function else []
 
 
-def _behind(place: _Place, texts: _Texts) -> Iterator[ast.AST]:
+def _behind(place: _TryPlace, texts: _Texts) -> Iterator[ast.AST]:
     """What is run once the error is caught: of its function, and of all that call this one."""
     found, function = place.found, place.function
     own = {id(it) for part in (*found.body, *found.handlers) for it in ast.walk(part)}

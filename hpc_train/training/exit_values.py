@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hpc_train.config.exit_values import instead_of_exit
+from hpc_train.config.result_exits import instead_of_exit
 from hpc_train.config.script_tree import script_tree
 
 
