@@ -25,7 +25,6 @@ from hpc_train.training.bare_assertions import asserted, unasserted
 from hpc_train.training.called_classes import uncalled_class
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.changed_in_place import changed_in_place
-from hpc_train.training.clashing_hparams import clashing_hparams
 from hpc_train.training.class_numbers import class_numbers
 from hpc_train.training.collate_errors import wrong_collate
 from hpc_train.training.dead_worker import dead_worker
@@ -44,6 +43,7 @@ from hpc_train.training.local_objects import local_object
 from hpc_train.training.logged_in_predict import logged_in_predict
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.meant_instead import meant_instead
+from hpc_train.training.merged_hparams import merged_hparams
 from hpc_train.training.metric_classes import of_metric
 from hpc_train.training.near_names import near_name
 from hpc_train.training.numpy_of_tensor import numpy_of_tensor
@@ -173,7 +173,7 @@ def fix_of(
     fixes += [lost_gradient(error).fix or uncalled_class(error).fix or wrong_collate(error).fix]
     fixes += [in_place]
     fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
-    fixes += [absent_interface(error), kept_graph(error), clashing_hparams(error)]
+    fixes += [absent_interface(error), kept_graph(error), merged_hparams(error)]
     fixes += [skipped_batch(error).fix or listed_sets(error).fix]
     fixes += [gone_from_python(error) or absent_package(error)]
     fixes += [class_numbers(error) or of_metric(error) or other_device(error)]
