@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hpc_train.diagnose.stacks import APART
 from hpc_train.plan.states import Outcome, RunState
 from hpc_train.runs.history_text import WIDTH
 from hpc_train.runs.layout import RunDir
@@ -84,7 +85,7 @@ def _unsaid(sentence: str, first: Culprit, status: RunStatus) -> str:
     if words and words in status.reason:
         if not status.attempts:  # its reason is of the job's log, and has the head as well
             return ""
-        if status.outcome is Outcome.HANG:  # where each rank was stands in it
+        if APART in words:  # where each rank was stands in the reason, at length
             return ""
         if status.outcome is Outcome.USER_ERROR:
             # The words, which a sentence ends with where it quotes them, are the reason itself.

@@ -43,11 +43,11 @@ from hpc_train.training.local_objects import local_object
 from hpc_train.training.logged_in_predict import logged_in_predict
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.meant_instead import meant_instead
+from hpc_train.training.merged_hparams import merged_hparams
 from hpc_train.training.metric_classes import of_metric
 from hpc_train.training.near_names import near_name
 from hpc_train.training.numpy_of_tensor import numpy_of_tensor
 from hpc_train.training.other_device import other_device
-from hpc_train.training.refused_hparams import clashing_hparams
 from hpc_train.training.sampleless_set import sampleless_set
 from hpc_train.training.samples_alike import how_to_make_alike
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
@@ -173,7 +173,7 @@ def fix_of(
     fixes += [lost_gradient(error).fix or uncalled_class(error).fix or wrong_collate(error).fix]
     fixes += [in_place]
     fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
-    fixes += [absent_interface(error), kept_graph(error), clashing_hparams(error)]
+    fixes += [absent_interface(error), kept_graph(error), merged_hparams(error)]
     fixes += [skipped_batch(error).fix or listed_sets(error).fix]
     fixes += [gone_from_python(error) or absent_package(error)]
     fixes += [class_numbers(error) or of_metric(error) or other_device(error)]

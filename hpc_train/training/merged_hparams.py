@@ -16,7 +16,7 @@ _MOST = 3
 _LONGEST = 40  # characters of a value
 
 
-def clashing_hparams(error: BaseException) -> str:
+def merged_hparams(error: BaseException) -> str:
     """Both values of each, and what to write; empty where the error is of something else."""
     found = _CLASH.search(str(error)) if isinstance(error, RuntimeError) else None
     if found is None:
