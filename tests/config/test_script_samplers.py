@@ -39,7 +39,10 @@ def main():
 main()
 """
 ORDER = "cannot be continued by other ranks or after an interruption"
-WEIGHTS = "use shuffle=True and weights in the loss (CrossEntropyLoss(weight=...))"
+WEIGHTS = (
+    "use shuffle=True and weights in the loss"
+    " (CrossEntropyLoss(weight=...) or BCEWithLogitsLoss(pos_weight=...))"
+)
 
 
 def told(text: str) -> list[str]:
