@@ -41,13 +41,12 @@ def refuse_not_saved_yet(run: RunDir, then: str = "") -> None:
     if status.state is RunState.PENDING:
         does = "has not begun yet"
     word = run_word(run.path)
-    wait, whole = f"hpc-train logs -f {word}", _submit_and_wait(run)
-    named = shlex.quote(run.name)
+    wait = f"hpc-train logs -f {word}"
     fix = f"put `{wait} &&` in front of it, which waits for its end"
     if then:
-        fix = f"{wait} && {then.replace(RUN, word)}"
-    after = then.replace(RUN, named) or f"hpc-train submit CFG init_from={named}"
-    fix += f"; in one line with its submission: {whole} && {after}" if whole else ""
+        fix, whole = f"{wait} && {then.replace(RUN, word)}", _submit_and_wait(run)
+        after = then.replace(RUN, shlex.quote(run.name))
+        fix += f"; in one line with its submission: {whole} && {after}" if whole else ""
     raise NotSavedYetError(f"{run.name} ({run.run_id}) {does}, and has saved no checkpoint", fix)
 
 

@@ -44,7 +44,7 @@ class EvaluationRank(Rank):
         adapter = LightningAdapter(state)
         adapter.attach(trainer)
         weights = weights_path(run, plan)
-        with told_in_one_line(model, weights):
+        with told_in_one_line(model, weights, plan):
             if plan.verb == "predict":
                 trainer.callbacks.append(PredictionFiles(adapter, run.predictions))  # type: ignore[attr-defined]
                 trainer.predict(model, data, return_predictions=False, ckpt_path=str(weights))

@@ -114,6 +114,8 @@ def _fix(said: str, plan: Plan | None) -> str:
     if not all(it.typed for it in needed):
         return f"they are of another model: name others; {had} {', '.join(it.had for it in needed)}"
     typed = " ".join(it.typed for it in needed)
+    if plan and plan.verb != "fit":
+        return f"hpc-train {plan.verb} {run_word(run.path)} {typed}, as {had}"
     return f"{SUBMIT_AGAIN} {typed} as {had}, or name the weights of such a model"
 
 

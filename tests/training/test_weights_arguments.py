@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -183,3 +184,20 @@ def test_a_prefix_of_some_names_is_left_alone(tmp_path: Path) -> None:
     torch.save(state, tmp_path / "old.pt")
     with pytest.raises(CheckError, match="do not fit Net: Missing key"):
         load_weights(Net(4), tmp_path / "old.pt")
+
+
+def test_of_an_evaluation_its_own_command_and_the_changed_code_are_told(first: Path) -> None:
+    made(first)
+    run = RunDir(first.parents[1])
+    weights = replace(planned(first, hidden=8), verb="test")
+    with pytest.raises(CheckError) as caught:
+        load_weights(Net(8), first, weights)
+    typed = f"hpc-train test {run.run_id} model.init_args.hidden=4"
+    assert caught.value.hint == f"{typed}, as first ({run.run_id}) had"
+    document = {"workdir": str(first.parents[4]), "sources": {"wide_nets.py": "another"}}
+    run.environment.write_text(json.dumps(document))
+    with pytest.raises(CheckError) as caught:
+        load_weights(Net(8), first, replace(planned(first), verb="test"))
+    other = "they are of another model: name others, or give the model the init_args it had then"
+    shown = f"hpc-train diff {run.run_id}"
+    assert caught.value.hint == f"{other}, or its code: wide_nets.py ({shown})"
