@@ -18,7 +18,7 @@ from hpc_train.cli.common import (
 )
 from hpc_train.cli.join_by_hand import lines_for, master_option
 from hpc_train.cli.launch_command import with_nodes
-from hpc_train.cli.submission_notes import note_script_on_slurm
+from hpc_train.cli.submission_notes import note_script
 from hpc_train.errors import UsageError
 
 
@@ -67,7 +67,7 @@ def command(
         script = render_sweep(loaded, at_most=at_most)
     else:
         script = api.render(loaded)
-        note_script_on_slurm("slurm", loaded)
+        note_script("slurm", loaded)
     if output is None or str(output) == "-":  # as other programs have it
         click.echo(script, nl=False)
         return 0

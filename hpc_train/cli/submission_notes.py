@@ -29,7 +29,7 @@ def note_submission_to(cluster: str | None, asked: LoadedConfig | Plan) -> None:
         print_notes([f"runs_dir {told}: set runs_dir to a folder on the shared file system"])
 
 
-def note_script_on_slurm(cluster: str | None, loaded: LoadedConfig) -> None:
+def note_script(cluster: str | None, loaded: LoadedConfig) -> None:
     """Say what a script saves and no next job finds, and on Slurm what it reads of arrays."""
     from hpc_train.backends.submit import detect_cluster
     from hpc_train.config.own_saves import note_on_own_saves

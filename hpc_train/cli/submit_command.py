@@ -24,7 +24,7 @@ from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.cli.submission_notes import (
     note_allocation,
     note_refusal,
-    note_script_on_slurm,
+    note_script,
     note_submission_to,
     note_this_machine,
     note_tools,
@@ -138,7 +138,7 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     script = api.render(loaded)
     note_torch(cluster, loaded)
     note_tools(cluster, loaded)
-    note_script_on_slurm(cluster, loaded)
+    note_script(cluster, loaded)
     with_script = cluster != "local"
     more = _TO_ASK if with_script and note_refusal(plan) else ""
     print_dry_run(
@@ -179,7 +179,7 @@ def _stay(
         note_twin(run.directory)
         note_torch(backend, loaded)
         note_tools(backend, loaded)
-        note_script_on_slurm(backend, loaded)
+        note_script(backend, loaded)
         _warn(run, submitted.get("left_out", []), on_slurm=on_slurm, err=as_json)
 
     document = {"job_id": job_id, "cluster": backend}

@@ -167,7 +167,7 @@ def test_edits_that_are_not_committed_and_were_there_are_no_change(
     assert changed in hpc("resume", run.run_id, "--dry-run").err
 
 
-PARSED = """\
+EPOCHS = """\
 import argparse, torch
 parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int)
@@ -179,7 +179,7 @@ args = parser.parse_args()
 def test_other_arguments_are_told_with_the_runs_own_options(
     hpc, taken, tmp_path: Path, words: list[str]
 ) -> None:
-    (tmp_path / "main.py").write_text(PARSED)
+    (tmp_path / "main.py").write_text(EPOCHS)
     own = ["main.py", "--nodes", "1", "--gpus", "2", "script.accelerator=cpu"]
     said = hpc("submit", *own, "--json", "--", "--epochs", "3")
     run = RunDir(Path(json.loads(said.out)["run_dir"]))
