@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hpc_train.backends.submit_again import can_submit_again, submit_again
+from hpc_train.config.specs import callbacks_of
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import Outcome
 from hpc_train.runs.events import read_events
@@ -61,15 +62,12 @@ def _found(run: RunDir, plan: Plan) -> re.Match[str] | None:
 
 def _longer(plan: Plan, name: str) -> str:
     """KEY=VALUE for twice the patience; empty where the config does not have the callback so."""
-    callbacks = plan.training.trainer.get("callbacks")
-    if not isinstance(callbacks, list):
-        return ""
-    for number, one in enumerate(callbacks):
+    for key, one in callbacks_of(plan.training.trainer):
         spec = one if isinstance(one, dict) else {}
         if str(spec.get("class_path")).rpartition(".")[2] != name:
             continue
         patience = (spec.get("init_args") or {}).get("patience", _PATIENCE)
         if isinstance(patience, int):
             longer = max(2 * patience, 1)
-            return f"trainer.callbacks.{number}.init_args.patience={longer}"
+            return f"{key}.init_args.patience={longer}"
     return ""

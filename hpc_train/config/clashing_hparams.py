@@ -6,7 +6,7 @@ Source: `_log_hyperparams` of pytorch_lightning/loggers/utilities.py, as a fit b
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,18 +36,18 @@ class _Saved:
     values: Mapping[str, tuple[Any, bool]]
 
 
-def clashing_hparams(loaded: LoadedConfig, path: Sequence[str]) -> tuple[str, str, str] | None:
-    """The key of the argument, what is wrong, and what to write; None where that is not sure.
+def clashing_hparams(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """The key of each such argument, what is wrong, and what to write; what is not sure is not.
 
     Args:
         path: As `sys.path`, with the user's folder first.
     """
     config = loaded.config
     if not config.loggers or config.trainer.get("enable_autolog_hparams") is False:
-        return None
+        return
     model, data = (_saved_by(it, loaded, path) for it in _ROOTS)
     if model is None or data is None:
-        return None
+        return
     for name in (it for it in data.values if it in model.values):
         (own, of_model), (other, of_data) = model.values[name], data.values[name]
         if own == other:
@@ -61,8 +61,7 @@ def clashing_hparams(loaded: LoadedConfig, path: Sequence[str]) -> tuple[str, st
         said += f" ({model.place}, {data.place}), which Lightning refuses where they differ"
         value = str(here).lower() if isinstance(here, bool) else here
         hint = f"write {full}={value}, the same value, or {NOT_LOGGED} in one of the two places"
-        return f"{key}.init_args.{name}", said, hint
-    return None
+        yield f"{key}.init_args.{name}", said, hint
 
 
 def _saved_by(key: str, loaded: LoadedConfig, path: Sequence[str]) -> _Saved | None:

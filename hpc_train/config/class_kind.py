@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from hpc_train.config.modules import (
@@ -252,7 +253,27 @@ def _gives_elsewhere(found: Located, method: str, search_path: Sequence[str]) ->
     text = module.file.read_text("utf-8", "replace")
     if not any(word in text for word in (method, "setattr", "exec")):
         return False
-    return any(_may_give(node, method) for node in _outside_of_classes(ast.parse(text)))
+    given = _given_in(text)
+    return given is None or method in given
+
+
+@lru_cache(maxsize=64)  # a check asks for dozens of methods of the same few modules
+def _given_in(text: str) -> frozenset[str] | None:
+    """The names that a class of the module may be given from elsewhere in it; None for any."""
+    given = set[str]()
+    for node in _outside_of_classes(ast.parse(text)):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            given.add(node.attr)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr":
+            if len(node.args) < 2 or not isinstance(node.args[1], ast.Constant):
+                return None
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            given.add(node.value)
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+            if node.id == "exec":
+                return None
+            given.add(node.id)
+    return frozenset(given)
 
 
 def _outside_of_classes(tree: ast.AST) -> Iterator[ast.AST]:
@@ -262,15 +283,3 @@ def _outside_of_classes(tree: ast.AST) -> Iterator[ast.AST]:
         if not isinstance(node, own):
             yield node
             yield from _outside_of_classes(node)
-
-
-def _may_give(node: ast.AST, method: str) -> bool:
-    if isinstance(node, ast.Attribute):
-        return node.attr == method and isinstance(node.ctx, ast.Store)
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr":
-        return not (len(node.args) > 1 and isinstance(node.args[1], ast.Constant))
-    if isinstance(node, ast.Constant):
-        return node.value == method
-    if not isinstance(node, ast.Name) or isinstance(node.ctx, ast.Store):
-        return False
-    return node.id in (method, "exec")

@@ -28,8 +28,10 @@ _OF_STEPS = (ALL_STEPS, "num_training_batches")  # which setup() has not, or not
 LATER = "setup(self, stage)"
 
 
-def early_ask(class_path: str, path: Sequence[str], *, has_epochs: bool) -> tuple[str, str] | None:
-    """What is wrong, with its place, and what to write; None where that is not sure.
+def early_asks(
+    class_path: str, path: Sequence[str], *, has_epochs: bool
+) -> Iterator[tuple[str, str]]:
+    """Of each line what is wrong, with its place, and what to write; what is not sure is not.
 
     Args:
         class_path: Of the model or the data.
@@ -39,17 +41,15 @@ def early_ask(class_path: str, path: Sequence[str], *, has_epochs: bool) -> tupl
     found = locate(class_path, path)
     start = _own_start(found) if found else None
     if found is None or start is None:
-        return None
+        return
     kind, method = start
     for statement in surely_run(method):
-        for asked in _asked(statement, kind):
+        if asked := next(_asked(statement, kind), None):
             place = place_of(found, asked.lineno, path)
             said = f"{class_path}.__init__ asks {ast.unparse(asked)} ({place})"
             said += ", and there is no Trainer yet"
-            if loader := _of_loader(statement, asked, method, has_epochs=has_epochs):
-                return said, loader
-            return said, _fix(statement, asked, found)
-    return None
+            loader = _of_loader(statement, asked, method, has_epochs=has_epochs)
+            yield said, loader or _fix(statement, asked, found)
 
 
 def _own_start(found: Located) -> tuple[str, ast.FunctionDef] | None:

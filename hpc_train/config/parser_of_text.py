@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import cast
 
 from hpc_train.config.harmless_code import imported_names, is_of_main
@@ -76,7 +77,8 @@ _Value = TextParser | _GroupOf | ast.FunctionDef | _CommandLine | None
 _Names = dict[str, _Value]
 
 
-def parsed_in(tree: ast.Module) -> list[Parsed]:
+@lru_cache(maxsize=4)  # several checks and notes ask of the same script
+def parsed_in(tree: ast.Module) -> tuple[Parsed, ...]:
     """Each command line that the script parses, in its order; none where the text does not tell.
 
     Returns:
@@ -84,10 +86,10 @@ def parsed_in(tree: ast.Module) -> list[Parsed]:
     """
     names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     if "parse_args" not in names or changes_line(tree):
-        return []
+        return ()
     followed = _Followed(tree)
     followed.run()
-    return followed.parsed
+    return tuple(followed.parsed)
 
 
 def changes_line(tree: ast.Module) -> bool:

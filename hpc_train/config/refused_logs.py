@@ -61,7 +61,9 @@ def refused_logs(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[RefusedL
     for key, spec in classes_of(loaded.config):
         class_path, _ = read_object(spec, key, loaded.origins)
         kind, found = wanted_of(key), locate(class_path, path)
-        if key == "data" or found is None or derives_from(found, kind, path) is not True:
+        if key == "data" or found is None or is_lightnings(found.module):
+            continue
+        if derives_from(found, kind, path) is not True:
             continue
         text = ast.unparse(found.definition) if found.definition else ""
         if "self.log =" in text or any(method_of(class_path, it, path) for it in _LOGS):

@@ -1,7 +1,8 @@
 """Two callbacks of one class whose states would be saved under one name, which Lightning refuses.
 
 Source: `_validate_callbacks_list` of pytorch_lightning/trainer/connectors/callback_connector.py;
-`Callback.state_key` is the class's name unless a class has its own.
+`Callback.state_key` is the class's name unless a class has its own, as EarlyStopping and
+ModelCheckpoint (pytorch_lightning/callbacks).
 """
 
 from __future__ import annotations
@@ -16,9 +17,18 @@ from hpc_train.config.method_signatures import methods_of
 from hpc_train.config.modules import bound_in
 from hpc_train.config.origins import Origins
 from hpc_train.config.refused_callbacks import is_lightnings, with_bases
+from hpc_train.config.silent_callbacks import lightnings_callback
 from hpc_train.config.specs import callbacks_of, is_object, read_object
 
 _KEY, _STATE = "state_key", "state_dict"
+_CHECKPOINT = "ModelCheckpoint"
+_TRIGGERS = ("every_n_train_steps", "every_n_epochs", "train_time_interval")
+_KEYED_BY = {"EarlyStopping": ("monitor",), _CHECKPOINT: ("monitor", *_TRIGGERS)}
+_OTHERWISE = {
+    "EarlyStopping": "leave one of the two out, or give it another monitor",
+    _CHECKPOINT: "leave one of the two out (save_top_k keeps more than one model), or give it"
+    " another monitor or every_n_epochs",
+}
 
 
 def same_states(loaded: LoadedConfig, path: Sequence[str]) -> tuple[str, str, str] | None:
@@ -32,21 +42,35 @@ def same_states(loaded: LoadedConfig, path: Sequence[str]) -> tuple[str, str, st
         if not is_object(spec):
             continue
         class_path, arguments = read_object(spec, key, loaded.origins)
-        if not _has_the_classes_key(class_path, path):
+        kind = lightnings_callback(spec, path)
+        name = lightnings_key(kind, arguments) or _classes_key(class_path, path)
+        first, others = seen.setdefault(name, (key, arguments))
+        if not name or first == key:
             continue
-        if class_path not in seen:
-            seen[class_path] = key, arguments
-            continue
-        first, others = seen[class_path]
         at = _place(first, loaded.origins)
         said = f"is {class_path} once more, as {first}{at}: the states of both would be saved under"
         said += " one name, which Lightning refuses"
-        return key, said, _hint(class_path, others, arguments, path)
+        hint = _OTHERWISE.get(kind) or _hint(class_path, others, arguments, path)
+        return key, said, hint
     return None
 
 
+def lightnings_key(kind: str, arguments: Mapping[str, Any]) -> str:
+    """The `state_key` of Lightning's own that have one by their arguments; empty of another."""
+    if kind not in _KEYED_BY:
+        return ""
+    values = {it: arguments.get(it) or 0 for it in _KEYED_BY[kind]}
+    if kind == _CHECKPOINT and all(arguments.get(it) is None for it in _TRIGGERS):
+        values["every_n_epochs"] = 1  # as its __init__ has it where none is given
+    return f"{kind}{values | {'mode': arguments.get('mode') or 'min'}}"
+
+
+def _classes_key(class_path: str, path: Sequence[str]) -> str:
+    """The class of one that surely keeps a state under its class's name; empty of another."""
+    return class_path if _has_the_classes_key(class_path, path) else ""
+
+
 def _has_the_classes_key(class_path: str, path: Sequence[str]) -> bool:
-    """Whether it surely keeps a state, and surely under the name of its class."""
     found = locate(class_path, path)
     if found is None or derives_from(found, "Callback", path) is not True:
         return False

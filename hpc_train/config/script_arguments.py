@@ -27,7 +27,7 @@ OF_SUBMIT = (
 # What torch.distributed.launch gave each rank, and a job of ours gives one that declares it.
 OF_EACH_RANK = ("--local_rank", "--local-rank")
 
-_FALSE = ("false", "f", "no", "n", "off", "0", "none", "null")
+_FALSE = frozenset({"false", "f", "no", "n", "off", "0", "none", "null"})
 
 
 def refused_arguments(tree: ast.Module, arguments: Sequence[str]) -> tuple[str, str]:
@@ -154,7 +154,8 @@ def false_texts(tree: ast.Module, arguments: Sequence[str]) -> Iterator[tuple[in
     Returns:
         The line that adds the option, its longest name, and what was typed.
     """
-    parser = _only_parser(tree)
+    values = (word.rpartition("=")[2].lower() for word in arguments)
+    parser = _only_parser(tree) if not _FALSE.isdisjoint(values) else None
     for call in parser.calls if parser is not None else ():
         written = {it.arg: it.value for it in call.keywords}
         options = [str(it.value) for it in call.args if isinstance(it, ast.Constant)]

@@ -28,13 +28,14 @@ def skipped_batches(class_path: str, ranks: int, path: Sequence[str]) -> Iterato
         path: As `sys.path`, with the user's folder first.
     """
     found = method_of(class_path, _STEP, path) if ranks > 1 else None
-    if found is None:
+    left_out = blank_returns(found[1]) if found is not None else []
+    if found is None or not left_out:
         return
     bases = with_bases(locate(class_path, path), path)
     texts = [ast.unparse(it.definition) for it in bases if it.definition and _is_users(it.module)]
     if any(_BY_HAND in it for it in texts):
         return
-    for line, hint in blank_returns(found[1]):
+    for line, hint in left_out:
         yield f"{place_of(found[0], line, path)} {WHY}; {hint}"
 
 

@@ -18,8 +18,9 @@ from hpc_train.config.class_kind import (
     method_of,
     place_of,
 )
-from hpc_train.config.early_asks import early_ask
+from hpc_train.config.early_asks import early_asks
 from hpc_train.config.endless_batches import endless_batches
+from hpc_train.config.gathered import tell_together
 from hpc_train.config.hook_notes import REFUSED
 from hpc_train.config.late_loaders import early_hook, late_loader
 from hpc_train.config.lengthless_sets import without_length
@@ -101,9 +102,11 @@ def _check_assigned(loaded: LoadedConfig, path: Sequence[str]) -> None:
     has_epochs = type(epochs) is int and epochs > 0
     for key in ("model", "data"):
         class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
-        wrong = assigned_property(class_path, path)
-        if wrong := wrong or early_ask(class_path, path, has_epochs=has_epochs):
-            raise loaded.origins.error(f"{key}.class_path", f": {wrong[0]}", wrong[1])
+        wrong = [*filter(None, [assigned_property(class_path, path)])]
+        wrong += early_asks(class_path, path, has_epochs=has_epochs)
+        tell_together(
+            loaded.origins.error(f"{key}.class_path", f": {said}", hint) for said, hint in wrong
+        )
 
 
 def _check_optimizers(class_path: str, path: Sequence[str], origins: Origins) -> None:
@@ -175,17 +178,11 @@ def _check_lines(
 
 def _check_hooks(loaded: LoadedConfig, path: Sequence[str]) -> None:
     """Refuse what a hook, a callback, or a state or value of one surely ends the fit with."""
-    for key, said, hint in wrong_hooks(loaded, path):
-        raise loaded.origins.error(key, f": {said}", hint)
-    for it in unrun_validations(loaded, path):
-        if it.is_sure:
-            raise loaded.origins.error(it.key, it.said, it.hint)
-    for log in refused_logs(loaded, path):
-        if log.is_sure:
-            raise loaded.origins.error(log.key, f": {log.said}", log.hint)
-    for wrong in (same_states(loaded, path), clashing_hparams(loaded, path)):
-        if wrong:
-            raise loaded.origins.error(*wrong)
+    found = [(key, f": {said}", hint) for key, said, hint in wrong_hooks(loaded, path)]
+    found += [(it.key, it.said, it.hint) for it in unrun_validations(loaded, path) if it.is_sure]
+    found += [(it.key, f": {it.said}", it.hint) for it in refused_logs(loaded, path) if it.is_sure]
+    found += [*filter(None, [same_states(loaded, path)]), *clashing_hparams(loaded, path)]
+    tell_together(loaded.origins.error(*it) for it in found)
 
 
 def _check_loader(loaded: LoadedConfig, path: Sequence[str]) -> None:

@@ -57,16 +57,20 @@ def swallowed_errors(
         search_path: As `sys.path`, with the script's folder first.
     """
     own = {file: tree, **dict(own_files(tree, file, search_path, also_inner=True))}
+    tries = {path: [*_tries(text, None, 0)] for path, text in own.items()}
+    broad = (next(filter(_is_broad, it.found.handlers), None) for of in tries.values() for it in of)
+    if not any(broad):
+        return
     texts = _read([*own.values()])
-    for path, text in own.items():
-        for place in _tries(text, None, 0):
+    for path, places in tries.items():
+        for place in places:
             line = _line_of_training(place.found.body, texts)
             if not line or (place.function and place.function.name in texts.loops):
                 continue
             handler = next(filter(_is_broad, place.found.handlers), None)
             if handler is not None and _swallows(handler, place, texts):
                 said = f"catches every error of the training (line {line}) and raises none again:"
-                said += " the run would count as completed, however far it came"
+                said += " the script would end with exit code 0, however far it came"
                 yield path, handler.lineno, said, "write `raise` at the end of that except block"
 
 

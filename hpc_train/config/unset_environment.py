@@ -53,16 +53,16 @@ def notes_on_unset(
         return
     known = {*(os.environ if environ is None else environ), *env.variables, *env.passthrough}
     texts = [*(_of_script(config, workdir) if config.script.path else _of_config(loaded, workdir))]
-    if any(_may_set(tree) for _, tree, _ in texts):
+    unset = [(shown, *it) for shown, _, nodes in texts for it in _unset(nodes, known)]
+    if not unset or any(_may_set(tree) for _, tree, _ in texts):
         return
     told: set[str] = set()
-    for shown, _, nodes in texts:
-        for line, name in _unset(nodes, known):
-            if name not in told and all(is_only_read(it, name) for _, it, _ in texts):
-                told.add(name)
-                hint = f"write env.variables.{name}=VALUE behind the command"
-                hint = how_to_pass(name) if looks_secret(name) else hint
-                yield f"{shown}:{line} reads {name}, which is not set here: {hint}"
+    for shown, line, name in unset:
+        if name not in told and all(is_only_read(it, name) for _, it, _ in texts):
+            told.add(name)
+            hint = f"write env.variables.{name}=VALUE behind the command"
+            hint = how_to_pass(name) if looks_secret(name) else hint
+            yield f"{shown}:{line} reads {name}, which is not set here: {hint}"
 
 
 _Text = tuple[str, ast.Module, Sequence[ast.AST]]

@@ -100,3 +100,17 @@ def test_one_value_or_one_that_is_not_surely_saved_is_not_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, str]
 ) -> None:
     assert told(tmp_path, monkeypatch, **more) == ""  # type: ignore[arg-type]
+
+
+def test_all_that_differ_are_told_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    nets = NETS.replace("horizon: int = 12):", "horizon: int = 12, lr: float = 0.2):")
+    write(tmp_path, nets.replace("MODEL", SAVES).replace("DATA", SAVES), "nets.py")
+    text = CONFIG.replace("OF_MODEL", "lr: 0.3").replace("OF_DATA", "horizon: 6")
+    with pytest.raises(ConfigError) as caught:
+        api.load(write(tmp_path, text.replace("TRAINER", "")))
+    messages = [it.message for it in (caught.value, *caught.value.others)]
+    assert [it.partition(" is ")[0].rpartition(": ")[2] for it in messages] == [
+        "model.init_args.lr",
+        "data.init_args.horizon",
+    ]

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.config.test_sure_refusals import DATA, GIVES, said_of
+from hpc_train import api
+from hpc_train.errors import ConfigError
+from tests.config.files import MINIMAL, write
+from tests.config.test_sure_refusals import DATA, GIVES, HEAD, said_of
 
 START = "    def __init__(self, width=1):\n        super().__init__()\n        {line}\n"
 ASKS = "cfg.yaml:3: model.class_path: nets.Net.__init__ asks {asked} (nets.py:13), and there is"
@@ -47,6 +50,19 @@ def test_it_is_refused_with_its_line_and_where_to_ask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, asked: str, hint: str
 ) -> None:
     assert of_line(tmp_path, monkeypatch, line) == f"{ASKS.format(asked=asked)} -> {hint}"
+
+
+def test_several_lines_are_told_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = "self.a = self.trainer.max_epochs\n        self.b = self.trainer.max_steps"
+    write(tmp_path, f"{HEAD}{GIVES}{START.format(line=lines)}{DATA}", "nets.py")
+    with pytest.raises(ConfigError) as caught:
+        api.load(write(tmp_path, MINIMAL))
+    asked = [it.message.partition(" asks ")[2] for it in (caught.value, *caught.value.others)]
+    assert [it.partition(",")[0] for it in asked] == [
+        "self.trainer.max_epochs (nets.py:13)",
+        "self.trainer.max_steps (nets.py:14)",
+    ]
 
 
 def test_a_setup_that_is_there_takes_the_line(

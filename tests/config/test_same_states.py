@@ -94,3 +94,43 @@ def test_states_that_are_none_or_have_names_of_their_own_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, more: str
 ) -> None:
     assert told(tmp_path, monkeypatch, state, more) == ""
+
+
+OF_LIGHTNING = """\
+trainer:
+  accelerator: cpu
+  callbacks:
+  - class_path: %(package)s.callbacks.%(kind)s
+    init_args: {%(first)s}
+  - class_path: pytorch_lightning.callbacks.%(kind)s
+    init_args: {%(second)s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second", "is_told"),
+    [
+        ("ModelCheckpoint", "monitor: loss, save_top_k: 1", "monitor: loss, save_top_k: 3", True),
+        ("ModelCheckpoint", "filename: a", "mode: min, filename: b", True),
+        ("ModelCheckpoint", "monitor: loss", "monitor: loss, every_n_epochs: 1", True),
+        ("EarlyStopping", "monitor: loss, patience: 1", "monitor: loss, patience: 9", True),
+        ("ModelCheckpoint", "monitor: loss", "monitor: loss, mode: max", False),
+        ("ModelCheckpoint", "monitor: loss", "monitor: acc", False),
+        ("ModelCheckpoint", "monitor: loss", "monitor: loss, every_n_epochs: 2", False),
+        ("ModelCheckpoint", "monitor: loss", "monitor: loss, every_n_train_steps: 5", False),
+        ("EarlyStopping", "monitor: loss", "monitor: acc", False),
+        ("LearningRateMonitor", "", "", False),
+    ],
+)
+def test_lightnings_own_are_told_by_what_their_names_are_made_of(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    first: str,
+    second: str,
+    is_told: bool,
+) -> None:
+    given = {"kind": kind, "first": first, "second": second, "package": "pytorch_lightning"}
+    said = told(tmp_path, monkeypatch, "", OF_LIGHTNING % given)
+    assert ("trainer.callbacks.1 is pytorch_lightning" in said) is is_told
+    assert ("leave one of the two out" in said) is is_told

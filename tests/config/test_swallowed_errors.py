@@ -88,7 +88,7 @@ def notes(
 def said(line: int, at: int, file: str = "train.py") -> str:
     return (
         f"{file}:{line} catches every error of the training (line {at}) and raises none again: the"
-        " run would count as completed, however far it came; write `raise` at the end of that"
+        " script would end with exit code 0, however far it came; write `raise` at the end of that"
         " except block"
     )
 
