@@ -133,7 +133,7 @@ STEPS = {NumberLoss: "no .item()", OtherDict: 'return {"loss": loss'}
 IN_SIGHT = {
     Twice: "two names",
     LogsText: "nothing for text",
-    LogsTooEarly: "self.logger.log_metrics(...)",
+    LogsTooEarly: "self.logger.log_metrics({NAME: VALUE}, step=self.global_step)",
     ByHand: "self.automatic_optimization = False",
 }
 
