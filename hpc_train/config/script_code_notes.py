@@ -34,6 +34,7 @@ from hpc_train.config.script_file import (
 )
 from hpc_train.config.script_trainers import old_in_each
 from hpc_train.config.script_tree import script_tree
+from hpc_train.config.session_steps import steps_too_early
 from hpc_train.config.single_process import alone_elsewhere
 from hpc_train.config.spent_trainers import spent_trainers
 from hpc_train.config.swallowed_errors import swallowed_errors
@@ -87,6 +88,7 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
         *kept_gradients(tree, names),
         *spent_trainers(tree),
         *unkept_state(tree, names),
+        *steps_too_early(tree, names),
         *result_exits(tree, file.resolve(), folders),
     ):
         yield f"{path}:{line} {said}; {hint}"

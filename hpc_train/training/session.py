@@ -35,6 +35,7 @@ from hpc_train.config.call_arguments import checked_call
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.states import RankExit
+from hpc_train.training.early_steps import EarlySteps
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.node_heartbeats import NodeHeartbeats
 from hpc_train.training.rank_config import RankConfig
@@ -92,6 +93,7 @@ class Session:
         self._history = SessionHistory(rank.run, rank.attempt, environ, rank=rank.rank)
         note = self._history.note if rank.rank == 0 else None
         self._notes = SessionNotes(note, ranks=rank.world_size)
+        self._early = EarlySteps(lambda: self._drawn, accumulate=self._batch.accumulate)
         self._rng: dict[str, Any] | None = None
         self.step = 0
 
@@ -146,6 +148,7 @@ class Session:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End the process with 75 after a stop; the user's own exceptions pass."""
+        self._early.end()
         ending = error or self._stopped or self._lacks_steps(is_over=self._drew_all)
         if ending is None:
             self._controller.end(lambda: self._snapshot(over=True))
@@ -203,6 +206,7 @@ class Session:
         check_objects(objects)
         self._restored = True
         self._notes.restored(objects)
+        self._early.begin(objects)
         # Without DDP's wrapper, so that one rank can go on with what two have saved.
         self._objects = {
             name: item.module if isinstance(item, DistributedDataParallel) else item

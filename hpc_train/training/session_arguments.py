@@ -15,6 +15,10 @@ from hpc_train.errors import ConfigError, RunFailedError
 
 _RESTORE = "write session.restore(model=model, optimizer=optimizer)"
 _STATES = ("state_dict", "load_state_dict")
+_DUE = (
+    "put optimizer.step(), optimizer.zero_grad() and session.stepped() under"
+    " `if session.step_is_due:`"
+)
 # What other libraries call what a Session does by itself.
 _BY_ITSELF = {
     **dict.fromkeys(("save", "save_checkpoint", "checkpoint"), "session.stepped() saves, when due"),
@@ -126,9 +130,23 @@ def check_due(steps: int, *, drawn: int, accumulate: int) -> None:
         raise ConfigError(
             f"session.stepped() is called behind {drawn} of the {steps * accumulate} micro batches"
             f" that make {_counted(steps)}: a step took a part of the global batch",
-            "put optimizer.step(), optimizer.zero_grad() and session.stepped() under"
-            " `if session.step_is_due:`",
+            _DUE,
         )
+
+
+def early_step(name: str, steps: int, *, drawn: int, accumulate: int) -> ConfigError:
+    """What is said of an optimizer's step in front of which too few micro batches were drawn.
+
+    Args:
+        name: Of the optimizer.
+        steps: Of it in this attempt, with that at hand.
+        drawn: Micro batches of this attempt.
+        accumulate: Micro batches that make a step.
+    """
+    made = f"the {steps * accumulate} micro batches that make {_counted(steps)}"
+    return ConfigError(
+        f"{name} takes a step behind {drawn} of {made}: it has a part of the global batch", _DUE
+    )
 
 
 def _counted(steps: int) -> str:
