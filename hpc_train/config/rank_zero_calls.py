@@ -6,15 +6,16 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from hpc_train.config.class_kind import locate, place_of
+from hpc_train.config.left_ranks import left_in, methods_of_others
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import own_nodes
+from hpc_train.config.rank_tests import asks_for_zero
 from hpc_train.config.specs import classes_of, read_object
 
 # Of a module, a Trainer, a strategy and torch.distributed.
 _COLLECTIVE = ("all_gather", "all_reduce", "barrier", "broadcast", "save_checkpoint")
-_RANKS = ("global_rank", "rank", "get_rank()")
-_ZERO = ("is_global_zero",)
 _DECORATOR = "rank_zero_only"
+TAKE_OUT = "take it out of that condition"
 
 
 def rank_zero_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
@@ -33,26 +34,34 @@ def rank_zero_calls(class_paths: Sequence[str], path: Sequence[str]) -> Iterator
         found = locate(class_path, path)
         if found is None or not isinstance(found.definition, ast.ClassDef):
             continue
-        for line, call, under in calls_of_rank_zero(found.definition):
+        for line, call, under, write in calls_of_rank_zero(found.definition):
             where = place_of(found, line, path)
             yield (
-                f"{where}: {call} stands under {under}, and all ranks have to call it: with several"
-                " they wait for each other there; take it out of that condition"
+                f"{where}: {call} stands {under}, and all ranks have to call it: with several"
+                f" they wait for each other there; {write}"
             )
 
 
-def calls_of_rank_zero(definition: ast.ClassDef) -> Iterator[tuple[int, str, str]]:
-    """The line of each, the call, and what lets rank 0 alone come to it."""
+def calls_of_rank_zero(definition: ast.ClassDef) -> Iterator[tuple[int, str, str, str]]:
+    """The line of each, the call, what lets rank 0 alone come to it, and what to write."""
     for method in (it for it in definition.body if isinstance(it, ast.FunctionDef)):
         if any(ast.unparse(it).rpartition(".")[2] == _DECORATOR for it in method.decorator_list):
-            yield from _calls(method.body, f"@{_DECORATOR}")
+            for line, call, _ in _calls(method.body):
+                yield line, call, f"under @{_DECORATOR}", TAKE_OUT
             continue
         for node in own_nodes(method.body):
-            if isinstance(node, ast.If) and _is_of_zero(node.test):
-                yield from _calls(node.body, f"`if {ast.unparse(node.test)}`")
+            if isinstance(node, ast.If) and asks_for_zero(node.test):
+                for line, call, _ in _calls(node.body):
+                    yield line, call, f"under `if {ast.unparse(node.test)}`", TAKE_OUT
+        for left in left_in(method.body):
+            others = methods_of_others(definition)
+            for line, call, name in _calls(left.rest):
+                if name not in others:
+                    yield line, call, f"behind {left.under}", left.write
 
 
-def _calls(body: Sequence[ast.stmt], under: str) -> Iterator[tuple[int, str, str]]:
+def _calls(body: Sequence[ast.stmt]) -> Iterator[tuple[int, str, str]]:
+    """The line of each, the call as it is told, and its method."""
     for node in own_nodes(body):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
@@ -62,19 +71,6 @@ def _calls(body: Sequence[ast.stmt], under: str) -> Iterator[tuple[int, str, str
             for it in node.keywords
         )
         if node.func.attr in ("log", "log_dict") and synced:
-            yield node.lineno, f"{name}(..., sync_dist=True)", under
+            yield node.lineno, f"{name}(..., sync_dist=True)", node.func.attr
         elif node.func.attr in _COLLECTIVE:
-            yield node.lineno, f"{name}(...)", under
-
-
-def _is_of_zero(test: ast.expr) -> bool:
-    """`self.global_rank == 0`, `trainer.is_global_zero` and the like, with nothing beside them."""
-    if isinstance(test, ast.Attribute):
-        return test.attr in _ZERO
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return False
-    is_equal = isinstance(test.ops[0], ast.Eq)
-    sides = [test.left, *test.comparators]
-    zero = any(isinstance(it, ast.Constant) and it.value == 0 for it in sides)
-    ranks = any(ast.unparse(it).rpartition(".")[2] in _RANKS for it in sides)
-    return is_equal and zero and ranks
+            yield node.lineno, f"{name}(...)", node.func.attr

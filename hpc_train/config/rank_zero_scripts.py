@@ -12,24 +12,27 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from hpc_train.config.left_ranks import left_in, methods_of_others
 from hpc_train.config.method_signatures import own_nodes
 from hpc_train.config.modules import full_name
-from hpc_train.config.rank_zero_calls import calls_of_rank_zero
+from hpc_train.config.rank_tests import asks_for_zero, ends_process, owner_asked
+from hpc_train.config.rank_zero_calls import TAKE_OUT, calls_of_rank_zero
 from hpc_train.config.script_starts import own_files
 from hpc_train.config.script_tree import words_in
 
 _TORCH = "torch.distributed."
+_WRAP = "parallel.DistributedDataParallel"  # which compares the ranks' parameters
 _COLLECTIVE = re.compile(
     r"all_reduce|(?:all_)?gather(?:_object|_into_tensor)?|broadcast(?:_object_list)?|barrier"
     r"|monitored_barrier|reduce|reduce_scatter\w*|scatter(?:_object_list)?|all_to_all\w*"
 )
 # Of the object whose `is_global_zero` or `is_main_process` is asked.
 _OF_OWNER = {
-    "is_global_zero": ("save_checkpoint", "barrier", "all_reduce", "all_gather", "broadcast"),
+    "is_global_zero": (  # `save` is Fabric's, with a barrier at its end
+        *("save_checkpoint", "save", "barrier", "all_reduce", "all_gather", "broadcast"),
+    ),
     "is_main_process": ("wait_for_everyone", "gather", "gather_for_metrics", "reduce"),
 }
-_MAIN = ("is_main_process", "is_main", "is_master", "main_process", "master_process")
-_RANKS = ("rank", "global_rank", "get_rank()")
 _OF_SOME = re.compile(r"rank|main|master|zero")
 _LEAVES = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 _WAIT = "with several they wait for each other there"
@@ -48,36 +51,36 @@ def rank_zero_of_script(
     """
     texts = {file: tree, **dict(own_files(tree, file, search_path[:1], also_inner=True))}
     for path, text in texts.items():
-        found = {line: (call, under) for line, call, under in _alone(text)}
-        for line, (call, under) in sorted(found.items()):
-            yield (
-                os.path.relpath(path, file.parent),
-                line,
-                f"calls {call} under {under}, and all ranks have to call it: {_WAIT}",
-                "take it out of that condition",
-            )
+        found = {line: rest for line, *rest in _alone(text)}
+        name = os.path.relpath(path, file.parent)
+        for line, (call, under, write) in sorted(found.items()):
+            said = f"calls {call} {under}, and all ranks have to call it: {_WAIT}"
+            yield name, line, said, write
 
 
-def _alone(text: ast.Module) -> Iterator[tuple[int, str, str]]:
+def _alone(text: ast.Module) -> Iterator[tuple[int, str, str, str]]:
     imports = _imports(text)
     scopes = [it for it in ast.walk(text) if isinstance(it, ast.FunctionDef)]
     for body in (text.body, *(it.body for it in scopes)):
         yield from _in_scope(body, imports)
+        yield from _behind_a_leave(body, text, imports)
     if {*_LIGHTNING}.isdisjoint(words_in(text)):
         return
     for definition in (it for it in ast.walk(text) if isinstance(it, ast.ClassDef)):
-        for line, call, under in calls_of_rank_zero(definition):
-            if not full_name(call, imports).startswith(_TORCH):  # looked at above
-                yield line, call, under
+        for told in calls_of_rank_zero(definition):
+            if not full_name(told[1], imports).startswith(_TORCH):  # looked at above
+                yield told
 
 
-def _in_scope(body: Sequence[ast.stmt], imports: dict[str, str]) -> Iterator[tuple[int, str, str]]:
+def _in_scope(
+    body: Sequence[ast.stmt], imports: dict[str, str]
+) -> Iterator[tuple[int, str, str, str]]:
     nodes = list(own_nodes(body))
     for node in nodes:
-        if not isinstance(node, ast.If) or not _asks_for_zero(node.test):
+        if not isinstance(node, ast.If) or not asks_for_zero(node.test):
             continue
         inside = list(own_nodes(node.body))
-        if any(isinstance(it, _LEAVES) or _is_exit(it) for it in inside):
+        if any(isinstance(it, _LEAVES) or ends_process(it) for it in inside):
             continue  # the others may call it behind
         others = [it for it in nodes if isinstance(it, ast.If) and it is not node]
         for call in (it for it in inside if isinstance(it, ast.Call)):
@@ -86,8 +89,35 @@ def _in_scope(body: Sequence[ast.stmt], imports: dict[str, str]) -> Iterator[tup
                 yield (
                     call.lineno,
                     f"{ast.unparse(call.func)}(...)",
-                    f"`if {ast.unparse(node.test)}`",
+                    f"under `if {ast.unparse(node.test)}`",
+                    TAKE_OUT,
                 )
+
+
+def _behind_a_leave(
+    body: Sequence[ast.stmt], text: ast.Module, imports: dict[str, str]
+) -> Iterator[tuple[int, str, str, str]]:
+    """What stands behind an `if rank != 0: return`, and that the others call nowhere."""
+    wrapped = {
+        ast.unparse(it.targets[0])
+        for it in (*own_nodes(body), *text.body)
+        if isinstance(it, ast.Assign) and _is_wrap(it.value, imports)
+    }
+    for left in left_in(body):
+        called = [it for it in own_nodes(left.rest) if isinstance(it, ast.Call)]
+        for call in called:
+            method = _collective(call, left.condition.test, imports)
+            trains = any(ast.unparse(it.func).endswith(".backward") for it in called)
+            is_net = trains and ast.unparse(call.func) in wrapped
+            is_all = bool(method) and method not in methods_of_others(text)
+            if is_net or is_all or _is_wrap(call, imports):
+                name = f"{ast.unparse(call.func)}(...)"
+                yield call.lineno, name, f"behind {left.under}", left.write
+
+
+def _is_wrap(value: ast.expr, imports: dict[str, str]) -> bool:
+    called = ast.unparse(value.func) if isinstance(value, ast.Call) else ""
+    return full_name(called, imports).endswith(_WRAP)
 
 
 def _collective(call: ast.Call, test: ast.expr, imports: dict[str, str]) -> str:
@@ -100,9 +130,8 @@ def _collective(call: ast.Call, test: ast.expr, imports: dict[str, str]) -> str:
         return ""
     if full_name(written, imports) == f"{_TORCH}{method}":
         return method if _COLLECTIVE.fullmatch(method) else ""
-    is_owners = isinstance(test, ast.Attribute) and ast.unparse(test.value) == owner
-    known = _OF_OWNER.get(test.attr, ()) if isinstance(test, ast.Attribute) and is_owners else ()
-    return method if method in known else ""
+    asked, _, asks = owner_asked(test).rpartition(".")
+    return method if asked == owner and method in _OF_OWNER.get(asks, ()) else ""
 
 
 def _called_by_others(method: str, node: ast.If, others: Sequence[ast.If]) -> bool:
@@ -119,24 +148,6 @@ def _called_by_others(method: str, node: ast.If, others: Sequence[ast.If]) -> bo
         for statement in apart
         for it in ast.walk(statement)
     )
-
-
-def _asks_for_zero(test: ast.expr) -> bool:
-    """`rank == 0`, `dist.get_rank() == 0`, `is_main_process()` and the like, and nothing more."""
-    if isinstance(test, ast.Call) and not test.args and not test.keywords:
-        return ast.unparse(test.func).rpartition(".")[2] in _MAIN
-    if isinstance(test, ast.Name | ast.Attribute):
-        return ast.unparse(test).rpartition(".")[2] in (*_MAIN, *_OF_OWNER)
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return False
-    sides = [test.left, *test.comparators]
-    is_equal = isinstance(test.ops[0], ast.Eq)
-    zero = any(isinstance(it, ast.Constant) and it.value == 0 for it in sides)
-    return is_equal and zero and any(ast.unparse(it).rpartition(".")[2] in _RANKS for it in sides)
-
-
-def _is_exit(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and ast.unparse(node.func) in ("exit", "sys.exit", "os._exit")
 
 
 def _imports(text: ast.Module) -> dict[str, str]:

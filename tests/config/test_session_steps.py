@@ -1,4 +1,4 @@
-"""A loop with a Session that steps at each micro batch is noted, and one that accumulates is not."""
+"""A loop with a Session that steps at each micro batch is noted; one that accumulates is not."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class _Loop:
 
     def draw(self) -> None:
         self.drawn += 1
-        self.model(torch.ones(1)).sum().backward()
+        torch.autograd.backward(self.model(torch.ones(1)).sum())
 
     def step(self, optimizer: torch.optim.Optimizer | None = None) -> None:
         (optimizer or self.optimizer).step()
@@ -93,7 +93,7 @@ def test_what_trains_something_else_may_step_at_any_time(make: Callable[[int], _
         loop.draw()
         sample = torch.ones(1, requires_grad=True)
         attack = torch.optim.SGD([sample], lr=0.1)
-        sample.square().sum().backward()
+        torch.autograd.backward(sample.square().sum())
         loop.step(attack)
     del attack
     gc.collect()
