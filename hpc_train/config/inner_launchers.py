@@ -13,6 +13,7 @@ from typing import Any
 from hpc_train.config.counted_gpus import COUNT, counted_gpus, notes_without_gpus
 from hpc_train.config.schema import Config
 from hpc_train.config.script_tree import script_tree
+from hpc_train.config.self_submitting import notes_on_sbatch
 from hpc_train.config.spawned_ranks import spawned_ranks
 from hpc_train.config.submitting_scripts import submits_jobs, submitted_script
 from hpc_train.config.written_commands import started_commands
@@ -73,6 +74,7 @@ def inner_launcher_notes(config: Config, workdir: Path) -> Iterator[str]:
         yield f"{config.script.path}:{line} {said}: {hint}{command}"
     if tree is None:
         return
+    yield from notes_on_sbatch(tree, config, workdir)
     on_cpu = config.script.accelerator == "cpu"
     if config.script.launcher == "none":
         why, ranks = "script.accelerator=cpu", config.slurm.gpus_per_node

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hpc_train.config.origins import Origins
+from hpc_train.config.sbatch_calls import instead_of_sbatch, only_calls_sbatch, sbatch_calls
 from hpc_train.config.schema import Config
 from hpc_train.config.submitting_scripts import only_submits
 
@@ -25,6 +27,47 @@ def check_submits(tree: ast.Module, config: Config, workdir: Path, origins: Orig
     line, said, hint = only_submits(workdir / path, path)
     if line:
         raise origins.error("script.path", f": {path}:{line} {said}", hint)
+    _check_sbatch(tree, config, workdir, origins)
+
+
+def notes_on_sbatch(tree: ast.Module, config: Config, workdir: Path) -> Iterator[str]:
+    """Of a script that calls sbatch and may train as well."""
+    path = config.script.path or ""
+    call = next((it for it in sbatch_calls(tree) if not it.is_of_one), None)
+    is_alone = config.script.launcher == "none"  # on each node
+    ranks = config.slurm.nodes * (1 if is_alone else config.slurm.gpus_per_node)
+    only = call is not None and _only_sbatch(tree, workdir / path)
+    if (
+        call is None or config.script.may_take_no_steps or (ranks < 2 and not only)
+    ):  # one that trains may chain a job
+        return
+    which = "nodes" if is_alone else "ranks"
+    said = f"{path}:{call.line} submits a job by itself ({call.shown})"
+    said += f", and each of the {ranks} {which} would" if ranks > 1 else ""
+    if only:
+        yield f"{said}; {instead_of_sbatch(call, tree, workdir, (workdir / path).parent)}"
+    else:
+        rank = "NODE_RANK" if is_alone else "RANK"
+        yield (
+            f'{said}; for another job put it under if os.environ["{rank}"] == "0":; one that goes'
+            " on with this training hpc-train submits itself"
+        )
+
+
+def _only_sbatch(tree: ast.Module, file: Path) -> bool:
+    whole = file.resolve()
+    return only_calls_sbatch(tree, whole, [str(whole.parent), *sys.path])
+
+
+def _check_sbatch(tree: ast.Module, config: Config, workdir: Path, origins: Origins) -> None:
+    """Refuse one that surely calls sbatch, and surely trains nothing."""
+    file = workdir / (config.script.path or "")
+    call = next(sbatch_calls(tree), None)
+    if call is None or not call.is_sure or not _only_sbatch(tree, file):
+        return
+    said = f"{config.script.path}:{call.line} submits a job by itself ({call.shown}) and trains"
+    hint = instead_of_sbatch(call, tree, workdir, file.parent)
+    raise origins.error("script.path", f": {said} nothing: each rank would submit one", hint)
 
 
 def _check_hpc_train(tree: ast.Module, config: Config, origins: Origins) -> None:

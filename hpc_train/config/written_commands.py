@@ -9,7 +9,9 @@ from collections.abc import Iterator
 
 from hpc_train.config.harmless_code import imported_names
 
-CALLS = re.compile(r"os\.(system|popen)|subprocess\.(run|call|check_call|check_output|Popen)")
+CALLS = re.compile(
+    r"os\.(system|popen)|subprocess\.(run|call|check_call|check_output|Popen|getoutput|getstatusoutput)"
+)
 _OF_PYTHON = "python"  # in the place of sys.executable
 _UNKNOWN = "X"  # in the place of a word that the text does not tell
 _MOST_NAMES = 4  # that stand for names that stand for names
