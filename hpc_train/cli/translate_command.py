@@ -41,6 +41,8 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
     text = words[0] if len(words) == 1 else shlex.join(words)
     file = _file_meant(text)
     script = _batch_script(file) if file else ""
+    if not file:
+        file, script = _batch_of_sbatch(text)
     if MADE_BY_US in script:
         fix = f"it is a rendered training: sbatch {shell_word(file)}"
         raise UsageError(f"{file} was made by hpc-train, and is translated already", fix)
@@ -84,6 +86,19 @@ def _file_meant(text: str) -> str:
     if words[:1] in ([it] for it in ("sbatch", "bash", "sh", "source", ".")):
         words = words[1:]
     return words[0] if len(words) == 1 and words[0][:1] != "-" else ""
+
+
+def _batch_of_sbatch(text: str) -> tuple[str, str]:
+    """The file of `sbatch OPTIONS job.sh ARGUMENTS`, and its text with what is typed; or empty."""
+    from hpc_train.plan.translate_batch import batch_file_of, with_typed
+
+    try:
+        words = [] if "\n" in text else shlex.split(text)
+    except ValueError:
+        return "", ""
+    name, _ = batch_file_of(words)
+    script = _batch_script(name) if name else ""
+    return (name, with_typed(script, words)) if script else ("", "")
 
 
 def _refuse_no_script(file: str, refused: list[str]) -> None:

@@ -94,13 +94,42 @@ def _refused(script: ScriptText) -> tuple[str, str]:
     if len(made) != 1 or not is_plain or changes_line(script.tree):
         return "", ""
     fields = _fields_of(made[0], script)
+    unknown: list[str] = []
     if fields.is_whole and not words_in(script.tree).intersection(_MORE):
-        for word in script.arguments:
-            option = word.partition("=")[0]
-            if option[:2] == "--" and len(option) > 2 and not _is_known(option, fields.names):
-                said = f"refuses: unrecognized arguments: {option}"
-                return said, _instead(option, [f"--{it}" for it in sorted(fields.names)])
-    return next(_lacking(script), ("", "")) if fields.of_trainer else ("", "")
+        unknown = [it for it in _options(script.arguments) if not _is_known(it, fields.names)]
+    lacking = [*_lacking(script)] if fields.of_trainer else []
+    return _told(unknown, [f"--{it}" for it in sorted(fields.names)], lacking)
+
+
+def _options(arguments: Sequence[str]) -> list[str]:
+    words = [word.partition("=")[0] for word in arguments if word[:2] == "--" and len(word) > 2]
+    return list(dict.fromkeys(words))
+
+
+def _told(
+    unknown: Sequence[str], known: Sequence[str], lacking: Sequence[tuple[str, str]]
+) -> tuple[str, str]:
+    """All that is wrong with the arguments in one go: who mends one of it meets no next one.
+
+    Args:
+        unknown: Options that no dataclass has.
+        known: Those that they have.
+        lacking: What is given, and the package that it needs.
+    """
+    said = [f"refuses: unrecognized arguments: {', '.join(unknown)}"] if unknown else []
+    hints = [_instead(it, known) for it in unknown]
+    if len({*hints}) > 1:
+        hints = [f"{it}: {hint}" for it, hint in zip(unknown, hints, strict=True)]
+    by_package: dict[str, list[str]] = {}
+    for given, package in lacking:
+        by_package.setdefault(package, []).append(given)
+    for package, options in by_package.items():
+        missing = f"{package} is not installed in this Python"
+        said.append(f"is given {' and '.join(options)}, and {missing}")
+    packages = [install(it) for it in by_package]
+    for more in packages[1:]:
+        packages[0] += more.removeprefix("pip install")
+    return "; ".join(said), "; ".join([*dict.fromkeys(hints), *packages[:1]])
 
 
 def _is_known(option: str, names: frozenset[str]) -> bool:
@@ -120,7 +149,10 @@ def _instead(option: str, known: Sequence[str]) -> str:
 
 
 def _lacking(script: ScriptText) -> Iterator[tuple[str, str]]:
-    """Packages by which TrainingArguments, or their Trainer, surely work and that are not there."""
+    """What is given, and the package by which TrainingArguments or their Trainer surely do it.
+
+    Of those that are not there.
+    """
     words = words_in(script.tree)
     trains = "do_train" not in words or "--do_train" in script.arguments
     has_trainer = any(it.endswith("Trainer") for it in words)
@@ -131,8 +163,7 @@ def _lacking(script: ScriptText) -> Iterator[tuple[str, str]]:
         if option == "optim" and has_trainer and trains and _OF_BITS.fullmatch(value):
             package = "bitsandbytes"
         if package and find_module(package, script.search_path)[0] is None:
-            said = f"is given --{option} {value}, and {package} is not installed in this Python"
-            yield said, install(package)
+            yield f"--{option} {value}", package
 
 
 def _values(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -279,7 +279,12 @@ class _CommandReader:
 
     def _batch(self, words: list[str]) -> None:
         self.made.is_batch = True
+        outside = self.made.folders.now
         self._slurm(words)
+        if command := self.made.wrapped:
+            self.made.wrapped = ""
+            self._shell(["-c", command])
+            self.made.folders.now = outside
 
     def _conda_run(self, words: list[str]) -> None:
         """`conda run -n NAME COMMAND`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from hpc_train.config.keys import MEMORY_KEYS
 from hpc_train.config.sbatch_names import KNOWN, OWNED, PASSED_ON, SHORT, SWITCHES
@@ -24,9 +25,6 @@ _KEYS = {
     "time": "slurm.time",
     **{name.replace("_", "-"): f"slurm.{name}" for name in PASSED_ON},
 }
-_REFUSED = {
-    "wrap": "translate the command in it, by itself",
-}
 # srun's own, which sbatch does not know.
 _OF_SRUN = ("kill-on-bad-exit", "label", "mpi", "unbuffered", "cpu-bind", "pty", "overlap", "jobid")
 
@@ -45,6 +43,15 @@ def key_of_option(name: str) -> str:
 
 def read_slurm_options(words: list[str], made: Translation) -> list[str]:
     """Apply the options in front of a command, and return the command."""
+    options, rest = options_in_front(words)
+    for word, name, value in options:
+        _option(word, name, value, made)
+    return rest
+
+
+def options_in_front(words: Sequence[str]) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """Each option in front of a command, its long name and its value; and the command."""
+    options, words = list[tuple[str, str, str]](), [*words]
     while words and words[0].startswith("-") and words[0] != "-":
         typed, has_value, value = words[0].partition("=")
         words = words[1:]
@@ -52,10 +59,11 @@ def read_slurm_options(words: list[str], made: Translation) -> list[str]:
         if not typed.startswith("--"):  # -N2, -N 2
             name, glued = SHORT.get(typed[1:2], typed[1:2]), typed[2:]
             value, has_value = (glued, "=") if glued else (value, has_value)
+            typed = typed[:2]
         if not has_value and name not in SWITCHES and words:
             value, words = words[0], words[1:]
-        _option(f"{typed}={value}" if value else typed, name, value, made)
-    return words
+        options.append((f"{typed}={value}" if value else typed, name, value))
+    return options, words
 
 
 def _option(word: str, name: str, value: str, made: Translation) -> None:
@@ -78,8 +86,8 @@ def _option(word: str, name: str, value: str, made: Translation) -> None:
         made.key(word, "slurm.signal_lead_s", int(lead[1]), "hpc-train handles the signal")
     elif name == "array":
         made.array.take(word, value)
-    elif name in _REFUSED:
-        made.refuse(word, _REFUSED[name])
+    elif name == "wrap":
+        made.wrapped = value
     else:
         _rest(word, name, value, made)
 

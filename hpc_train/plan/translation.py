@@ -35,6 +35,7 @@ class Translation:
     cpus_of_task: tuple[str, int] | None = None  # the word and the number of --cpus-per-task
     is_batch: bool = False  # its whole request is there, as #SBATCH lines or options of sbatch
     asks_gpus: bool = False  # some option of Slurm's does
+    wrapped: str = ""  # the command of --wrap, until it is read
     others: list[list[str]] = field(default_factory=list)  # scripts behind the first
     stem: str = "run"  # of the first script that the text names
     # The script's own variables that hold a path which the shell that submits can tell.

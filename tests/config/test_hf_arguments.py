@@ -171,3 +171,33 @@ def test_an_optimizer_is_not_made_where_nothing_is_trained() -> None:
     text = SCRIPT.replace("    Trainer(", "    if training_args.do_train: Trainer(")
     assert refused(text, "--optim adamw_bnb_8bit") is None
     assert refused(text, "--do_train --optim adamw_bnb_8bit") is not None
+
+
+def test_all_options_and_packages_are_told_in_one_go() -> None:
+    line = "--evaluation_strategy epoch --no_cuda --trane_file a --report_to wandb mlflow"
+    found = refused(SCRIPT, f"{line} --evaluation_strategy no --optim adamw_bnb_8bit")
+    said = "refuses: unrecognized arguments: --evaluation_strategy, --no_cuda, --trane_file"
+    here = "is not installed in this Python"
+    needs = [("report_to wandb", "wandb"), ("report_to mlflow", "mlflow")]
+    needs += [("optim adamw_bnb_8bit", "bitsandbytes")]
+    assert found == (
+        "; ".join([said, *(f"is given --{given}, and {it} {here}" for given, it in needs)]),
+        (
+            "--evaluation_strategy: write --eval_strategy, as transformers calls it now;"
+            " --no_cuda: write --use_cpu, as transformers calls it now;"
+            " --trane_file: did you mean '--train_file'?; pip install wandb mlflow bitsandbytes"
+        ),
+    )
+
+
+def test_what_is_said_of_several_alike_is_said_once() -> None:
+    said = "refuses: unrecognized arguments: --quantize, --bits"
+    assert refused(SCRIPT, "--quantize 4 --bits 8") == (said, LEAVE_OUT)
+    found = refused(SCRIPT, "--optim adamw_bnb_8bit --optim paged_adamw_8bit")
+    assert found == (
+        (
+            "is given --optim adamw_bnb_8bit and --optim paged_adamw_8bit, and bitsandbytes is not"
+            " installed in this Python"
+        ),
+        "pip install bitsandbytes",
+    )
