@@ -33,12 +33,14 @@ def note_script(cluster: str | None, loaded: LoadedConfig) -> None:
     """Say what a script saves and no next job finds, and on Slurm what it reads of arrays."""
     from hpc_train.backends.submit import detect_cluster
     from hpc_train.config.own_saves import note_on_own_saves
+    from hpc_train.config.unfit_resume import note_on_unfit_resume
 
     script = loaded.config.script.path
     if not script:
         return
-    if said := note_on_own_saves(loaded.config, Path.cwd()):
-        print_notes([said])
+    for look in (note_on_own_saves, note_on_unfit_resume):
+        if said := look(loaded.config, Path.cwd()):
+            print_notes([said])
     if (cluster or detect_cluster()) != "slurm":
         return
     from hpc_train.config.launcher_variables import notes_on_array

@@ -34,11 +34,11 @@ def note_on_own_saves(config: Config, folder: Path) -> str:
     if not script.path or script.resume or not config.requeue.enabled:
         return ""
     tree = script_tree(folder / script.path)
-    own = _own_texts(tree, (folder / script.path).resolve()) if tree is not None else None
+    own = own_texts(tree, (folder / script.path).resolve()) if tree is not None else None
     if tree is None or own is None or submits_jobs(folder / script.path)[0]:
         return ""
     given = [str(it) for it in script.args]
-    found = next(_saves(tree, (folder / script.path).resolve(), own, given), None)
+    found = next(saves_of(tree, (folder / script.path).resolve(), own, given), None)
     if found is None:
         return ""
     where, when = found
@@ -54,7 +54,7 @@ def note_on_own_saves(config: Config, folder: Path) -> str:
     return f"{saves}, and a job that follows begins anew: to go on from that write {write}{also}"
 
 
-def _saves(
+def saves_of(
     tree: ast.Module, file: Path, own: Mapping[Path, ast.Module], arguments: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """The place of each save in a loop, of the script first, and the file that it writes."""
@@ -66,7 +66,7 @@ def _saves(
             yield f"{place}:{call.lineno}", saved_pattern(call, text, given)
 
 
-def _own_texts(tree: ast.Module, file: Path) -> dict[Path, ast.Module] | None:
+def own_texts(tree: ast.Module, file: Path) -> dict[Path, ast.Module] | None:
     """What the script imports of its folder; None where a Trainer of Lightning's may be made."""
     own = dict(own_files(tree, file, [str(file.parent)], also_inner=True))
     names = (it.partition(".")[0] for text in (tree, *own.values()) for it in _imported(text))
