@@ -40,9 +40,7 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
 
     text = words[0] if len(words) == 1 else shlex.join(words)
     file = _file_meant(text)
-    script = _batch_script(file) if file else ""
-    if not file:
-        file, script = _batch_of_sbatch(text)
+    file, script = (file, _batch_script(file)) if file else _batch_of_sbatch(text)
     if MADE_BY_US in script:
         fix = f"it is a rendered training: sbatch {shell_word(file)}"
         raise UsageError(f"{file} was made by hpc-train, and is translated already", fix)

@@ -58,7 +58,7 @@ def saves_of(
     tree: ast.Module, file: Path, own: Mapping[Path, ast.Module], arguments: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """The place of each save in a loop, of the script first, and the file that it writes."""
-    helpers, given = saving_helpers(own.values()), texts_given(tree, arguments)
+    helpers, given = saving_helpers([tree, *own.values()]), texts_given(tree, arguments)
     called = {it.rpartition(".")[2] for it in called_in_loops(tree)} - helpers
     for path, text in {file: tree, **own}.items():
         for call in saves_in_loops(text, helpers, called if path != file else ()):

@@ -23,6 +23,7 @@ _SHARES = re.compile(
     r"(?i).*(?:sampler|shard|replica|world|split|partition|chunk|stride|islice|iterable|webdataset)"
     r"|\w*Trainer|Accelerator|prepare|setup_dataloaders|_setup_dataloader|DistributedLoader"
 )
+_SPLITS = ("random_split", "train_test_split")  # parts to train and to validate with
 _MOST_SHOWN = 60  # of what makes the data
 _SAMPLER = re.compile(r"\w*Sampler\Z")
 _SHARD_WRAPS = ("fully_shard", "FullyShardedDataParallel")
@@ -48,7 +49,7 @@ def data_for_all(
     if not texts or not loaders:
         return None
     words = {word for text in texts for word in words_in(text)} - _unused_samplers(texts)
-    words -= words_of_layers(texts)
+    words -= words_of_layers(texts) | _own_preparations(texts) | _parts(texts)
     averages = "setup" in words if fabric else any(map(_WRAPS.fullmatch, words))
     makes = fabric is not None or "init_process_group" in words
     shares = any(_SHARES.match(it) for it in words if it not in _SHARD_WRAPS)
@@ -71,6 +72,26 @@ def _unused_samplers(texts: Sequence[ast.Module]) -> set[str]:
     imports = [it for it in nodes if isinstance(it, ast.ImportFrom) and it.names[0].name != "*"]
     bound = [{it.name, it.asname or it.name} for node in imports for it in node.names]
     return {name for names in bound for name in names if not names & used and _SAMPLER.match(name)}
+
+
+def _parts(texts: Sequence[ast.Module]) -> set[str]:
+    """Names of what splits the data, where each part has a name: a rank chooses none of them."""
+    nodes = [it for text in texts for it in ast.walk(text)]
+    calls = {id(it) for it in nodes if isinstance(it, ast.Call) and _splits(it)}
+    for it in nodes:
+        if isinstance(it, ast.Assign) and isinstance(it.targets[0], ast.Tuple | ast.List):
+            calls.discard(id(it.value))
+    return set() if calls else {*_SPLITS}
+
+
+def _splits(call: ast.Call) -> bool:
+    return ast.unparse(call.func).rpartition(".")[2] in _SPLITS
+
+
+def _own_preparations(texts: Sequence[ast.Module]) -> set[str]:
+    """Functions of the texts' own that are called prepare_...: what they do stands there."""
+    made = (it for text in texts for it in ast.walk(text) if isinstance(it, ast.FunctionDef))
+    return {it.name for it in made if it.name.startswith("prepare") and it.name != "prepare"}
 
 
 def _with_sampler(loader: ast.Call, words: set[str]) -> str:

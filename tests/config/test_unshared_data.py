@@ -160,6 +160,8 @@ def block(width, stride=1):
         ("data = T", "conv = torch.nn.Conv2d(1, 1, 3, stride=2)\ndata = T"),
         ("data = T", "sizes = '8,8'.split(',')\nwords = 'a b'.split()\ndata = T"),
         ("data = T", "dict(split='train')\ndata = T"),
+        ("val = ", "data, rest = torch.utils.data.random_split(data, [32, 32])\nval = "),
+        ("val = ", "def prepare_data(it): return it\ndata = prepare_data(data)\nval = "),
     ],
 )
 def test_words_of_layers_and_of_texts_share_nothing(tmp_path: Path, old: str, new: str) -> None:
@@ -174,6 +176,7 @@ def test_words_of_layers_and_of_texts_share_nothing(tmp_path: Path, old: str, ne
         "data = torch.ones(64, 8)[0 : 64 : stride]",
         "data = load(split='train[:50%]')",
         "data = load(stride=2)",
+        "number = dist.get_rank(); data = torch.utils.data.random_split(d, [1, 1])[number]",
     ],
 )
 def test_the_same_words_of_data_may_share(tmp_path: Path, line: str) -> None:
