@@ -6,6 +6,7 @@ import ast
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,10 @@ from hpc_train.config.submitted_functions import trains_nothing
 from hpc_train.config.written_commands import Command, started_commands
 
 _SUBMITS = "sbatch"
-# Nothing of these is in a script that surely does no more than to submit.
-_TRAIN = (
-    *("torch", "lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed"),
-    *("tensorflow", "keras", "jax", "flax", "submitit", "hpc_train"),
+# Beside Python's own modules what a launcher may import: any other package may train.
+_NO_TRAINING = (
+    *("numpy", "pandas", "yaml", "click", "typer", "fire", "tqdm", "rich", "omegaconf", "hydra"),
+    *("jinja2", "simple_slurm", "termcolor", "dotenv", "psutil", "toml"),
 )
 _BATCH_FILE = re.compile(r"[\w./{}-]+\.(?:sh|bash|sbatch|slurm|slm|job)")
 _TRAINING = re.compile(
@@ -73,12 +74,14 @@ def only_calls_sbatch(tree: ast.Module, file: Path, search_path: Sequence[str]) 
         file: The script's.
         search_path: As `sys.path`, with the script's folder first.
     """
-    own = [text for _, text in own_files(tree, file, search_path, also_inner=True)]
-    imported = {it for text in (tree, *own) for it in imports_of(text, also_inner=True)}
-    is_free = {it.partition(".")[0] for it in imported}.isdisjoint(_TRAIN)
+    own = {path.stem: text for path, text in own_files(tree, file, search_path, also_inner=True)}
+    imported = {it for text in (tree, *own.values()) for it in imports_of(text, also_inner=True)}
+    roots = {it.partition(".")[0] for it in imported}
+    folders = {it.name for it in file.parent.iterdir() if it.is_dir()} if roots else set[str]()
+    is_free = roots <= {*sys.stdlib_module_names, *_NO_TRAINING, *own, *folders, ""}
     others = [it for _, it in started_commands(tree) if not _sbatch(it)]
     starts = any(re.search(r"python|torchrun|launch|srun|bash|\.py|\.sh", f"{it}") for it in others)
-    return is_free and trains_nothing(tree) and not starts
+    return is_free and all(map(trains_nothing, (tree, *own.values()))) and not starts
 
 
 def instead_of_sbatch(call: SbatchCall, tree: ast.Module, workdir: Path, folder: Path) -> str:

@@ -105,6 +105,7 @@ def test_the_training_is_named_where_the_text_tells_it(folder: Path, text: str, 
     [
         f"{TRAINING}{LAUNCH}",
         f"import train\n{LAUNCH}",
+        f"import pytest\n{LAUNCH}",  # a package that is installed, of which nothing is known
         f"def f():\n    import train\n{LAUNCH}",
         f"import sys, subprocess\nif len(sys.argv) > 1:\n    {LIST}\n",
         f"import subprocess\ntry:\n    {LIST}\nexcept OSError:\n    pass\n",
@@ -116,6 +117,14 @@ def test_the_training_is_named_where_the_text_tells_it(folder: Path, text: str, 
 def test_one_that_may_train_is_not_refused(folder: Path, text: str) -> None:
     assert refused(folder, text) is None
     assert refused(folder, LAUNCH, ", may_take_no_steps: true") is None
+
+
+def test_modules_of_its_own_that_train_nothing_change_nothing(folder: Path) -> None:
+    write(folder, "import numpy, pathlib\ndef job(): return 'job.sh'\n", "jobs.py")
+    write(folder, "", "sub/__init__.py")
+    assert refused(folder, f"import jobs, sub\n{LAUNCH}") is not None
+    write(folder, "def job(net): net.backward()\n", "jobs.py")
+    assert refused(folder, f"import jobs\n{LAUNCH}") is None
 
 
 def test_a_condition_makes_a_note_of_it(folder: Path) -> None:
