@@ -107,8 +107,12 @@ def note_twin_sweep(sweep: SweepDir) -> None:
         print_notes([f"{same}{job}: where one is enough, {one}"])
 
 
-def note_refusal(plan: Plan) -> bool:
+def note_refusal(plan: Plan, what: str = "submit would refuse it") -> bool:
     """Of a job that is not submitted yet: say what Slurm would refuse, as far as sinfo tells.
+
+    Args:
+        plan: Of the job.
+        what: Would happen then.
 
     Returns:
         Whether there is a Slurm that was asked.
@@ -121,7 +125,7 @@ def note_refusal(plan: Plan) -> bool:
     except SlurmError:
         return False
     if is_there and (said := foreseen_refusal(dict(plan.slurm.options))):
-        print_notes([f"submit would refuse it: {said}"])
+        print_notes([f"{what}: {said}"])
     return is_there
 
 
