@@ -39,11 +39,7 @@ def _behind(status: RunStatus, run: RunDir) -> str:
 
 def goes_on(status: RunStatus) -> str:
     """What to type next; a key that makes another training is for a new run."""
-    from hpc_train.backends.submit_again import (
-        has_environment,
-        is_of_script,
-        submit_again,
-    )
+    from hpc_train.backends.submit_again import has_environment, is_of_script, submit_again
 
     run = RunDir(Path(status.run_dir))
     name = run_word(run.path)

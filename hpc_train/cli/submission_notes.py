@@ -14,6 +14,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.run_word import run_word
 
 if TYPE_CHECKING:
+    from hpc_train.backends.twins import Twins
     from hpc_train.config.load import LoadedConfig
     from hpc_train.runs.sweep_dir import SweepDir
 
@@ -90,6 +91,17 @@ def note_twin(run: RunDir, *, in_foreground: bool = False) -> None:
         same = f"{twin.run} trains the same and is {twin.state.value}{job}"
         end = "Ctrl-C" if in_foreground else f"hpc-train cancel {run_word(run.path)}"
         print_notes([f"{same}: where one is enough, {end}"])
+    _note_stopped(twins)
+
+
+def note_stopped_twin(plan: Plan) -> None:
+    """Of a run that is not submitted yet: say where one of its name and config could go on."""
+    from hpc_train.backends.twins import twins_of_plan
+
+    _note_stopped(twins_of_plan(plan, Path(plan.runs_dir).expanduser().absolute()))
+
+
+def _note_stopped(twins: Twins) -> None:
     if it := twins.stopped:
         has = f"{it.run} trained the same, has a checkpoint of step {twins.step} and"
         again = f"hpc-train resume {run_word(it.run_dir)} goes on there, this run begins anew"

@@ -161,14 +161,13 @@ def run_status(
     state, reason = _stands(run, events, told, view, beat, step, now)
     attempts = with_known_end(told, events, state, _known(beat, now, step, saved_step))
     beat_now = beat if state is RunState.RUNNING and _is_open(attempts) else None
-    submissions = [event for event in events if event.kind is EventKind.SUBMITTED]
     return RunStatus(
         run=run.run_id,
         name=run.name,
         run_dir=str(run.path),
         state=state,
         job_id=newest_job_id(events),
-        backend=submissions[-1].get("backend", "") if submissions else "",
+        backend=_backend(events),
         reason=reason,
         trouble="" if state.ended else view.trouble,
         meaning=view.meaning if state is RunState.PENDING and not view.trouble else "",
@@ -176,7 +175,7 @@ def run_status(
         waiting=_waiting(state, events, view, beat, is_open=_is_open(attempts)),
         silence=view.silence,
         last_words=view.last_words if state in UNEXPLAINED else (),
-        submitted=submissions[0].time if submissions else None,
+        submitted=next((it.time for it in events if it.kind is EventKind.SUBMITTED), None),
         start_estimate=view.start if state is RunState.PENDING else "",
         beat=beat_now,
         forecast=_forecast(state, beat_now, attempts, view.limit, now),
@@ -186,6 +185,11 @@ def run_status(
         best_models=tuple(best_models(models).values()),
         newest_model=newest_undecided(models),
     )
+
+
+def _backend(events: Sequence[Event]) -> str:
+    sent = [it.get("backend", "") for it in events if it.kind is EventKind.SUBMITTED]
+    return str(sent[-1]) if sent else ""
 
 
 def _known(beat: Heartbeat | None, now: float, step: int, saved_step: int) -> LastKnown:
