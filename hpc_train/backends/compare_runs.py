@@ -171,7 +171,7 @@ def _is_same(key: str, pair: tuple[object, object], workdir: Path) -> bool:
     own, file = pair
     if key == "script.path" and own and file:
         return workdir / str(own) == workdir / str(file)
-    return is_same_value(key, own, file)
+    return is_same_value(key, own, file) or (own in (None, {}) and file in (None, {}))
 
 
 def _taken_by(typed: Sequence[str], own: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from hpc_train.config.specs import TARGET, is_object, read_tree
+from hpc_train.config.specs import INIT_ARGS, TARGET, is_object, read_tree
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.hostlist import expand
 from hpc_train.plan.units import memory_mib, time_s
@@ -20,7 +20,9 @@ _READ: Mapping[str, Callable[[str], object]] = {
 
 def is_same_value(key: str, before: object, after: object) -> bool:
     """Whether a key has the same in both: a time, a size, some hosts, classes in either form."""
-    if before == after or (before in (None, {}) and after in (None, {})):
+    # Other sections are compared by what is in them: an empty one takes the place of its keys.
+    is_empty = key.endswith(f".{INIT_ARGS}") and before in (None, {}) and after in (None, {})
+    if before == after or is_empty:
         return True
     if isinstance(before, str) and isinstance(after, str) and key in _READ:
         with suppress(ValueError, HpcTrainError):
