@@ -12,6 +12,7 @@ from typing import Any
 
 from hpc_train.backends.code_copy import settle_paths
 from hpc_train.backends.moved_run import config_file, project_of_today
+from hpc_train.backends.same_values import is_same_value, sections_alike
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.schema import Config
 from hpc_train.errors import HpcTrainError
@@ -155,11 +156,10 @@ def config_changes(
     if is_copied:  # its paths were settled, whoever asked for it
         fresh.snapshot.mode = "git"
         settle_paths(fresh, workdir)
-    now = _flat(fresh)
+    own, now = _both_flat(load(run.config, words).config, fresh)
     typed = written["typed"]
     swept = [key.removeprefix("sweep.") for key in (*now, *typed) if key.startswith("sweep.")]
     filled = ["script.args"] if swept else []
-    own = _flat(load(run.config, words).config)
     without = [*typed, "sweep", *swept, *filled, *_taken_by(typed, own, now)]
     pairs = {key: (own.get(key), now.get(key)) for key in typed}
     over = {key: pair for key, pair in pairs.items() if not _is_same(key, pair, workdir)}
@@ -171,7 +171,7 @@ def _is_same(key: str, pair: tuple[object, object], workdir: Path) -> bool:
     own, file = pair
     if key == "script.path" and own and file:
         return workdir / str(own) == workdir / str(file)
-    return own == file or (own in (None, {}) and file in (None, {}))
+    return is_same_value(key, own, file) or (own in (None, {}) and file in (None, {}))
 
 
 def _taken_by(typed: Sequence[str], own: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -224,7 +224,7 @@ def compare_runs(
     unknown: list[str] = []
     config: Pairs = {}
     if run.config.is_file() and other.config.is_file():
-        config = _differing(_flat(load(run.config).config), _flat(load(other.config).config))
+        config = _differing(*_both_flat(load(run.config).config, load(other.config).config))
     elif run != other:
         unknown.append("config: a rendered script's run has none")
     return _compared(before, after, _known_of_both(_place(before), _place(after)), config, unknown)
@@ -239,7 +239,7 @@ def told_apart(runs: Sequence[RunDir]) -> list[str]:
     if len(runs) > _MOST_TOLD_APART or not all(run.config.is_file() for run in runs):
         return nothing
     try:
-        flats = [_flat(load(run.config).config) for run in runs]
+        flats = [_flat(dataclasses.asdict(load(run.config).config)) for run in runs]
     except HpcTrainError:
         return nothing
     keys = dict.fromkeys(key for it in flats[1:] for key in _differing(flats[0], it))
@@ -300,7 +300,12 @@ def _known_of_both(
     return _differing(*({name: state[name] for name in both} for state in (before, after)))
 
 
-def _flat(config: Config) -> dict[str, Any]:
+def _both_flat(before: Config, after: Config) -> tuple[dict[str, Any], dict[str, Any]]:
+    first, second = sections_alike(dataclasses.asdict(before), dataclasses.asdict(after))
+    return _flat(first), _flat(second)
+
+
+def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
 
     def walk(value: Any, key: str) -> None:
@@ -310,7 +315,7 @@ def _flat(config: Config) -> dict[str, Any]:
         else:
             flat[key] = value
 
-    walk(dataclasses.asdict(config), "")
+    walk(config, "")
     return flat
 
 
@@ -321,4 +326,4 @@ def _differing(
     below = tuple(f"{key}." for key in without)
     keys = [key for key in keys if key not in without and not key.startswith(below)]
     pairs = {key: (before.get(key), after.get(key)) for key in keys}
-    return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
+    return {key: pair for key, pair in pairs.items() if not is_same_value(key, *pair)}

@@ -74,17 +74,7 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
     try:
         run = find_run(meant, folders)
     except NoSuchRunError as error:
-        what = f"init_from: {reference!r} is neither a checkpoint nor a run"
-        hint = error.hint
-        if reference in _CHOICES:
-            has = _run_with_weights(folders)
-            hint = f"name a run: init_from={has or 'RUN'} takes {_WHICH}; or a file: init_from=PATH"
-        elif "://" in reference:
-            hint = "download it, and name the file"
-        elif os.sep in reference or path.suffix in _SUFFIXES:
-            what += f": there is no {path.absolute()}"
-            hint = "correct the path, or name a run, by its name or id"
-        raise NoSuchRunError(what, hint) from error
+        raise _neither(error, reference, path, folders) from error
     run, passed = _with_weights(run, meant, folders)
     try:
         found = weights_of_run(run)
@@ -101,6 +91,23 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
         hint = f"name a run that has one{other}, or a file: init_from: PATH; {_kept_by(run)}"
         hint = error.hint if isinstance(error, NotSavedYetError) else hint
         raise type(error)(f"init_from: {error.message}", hint) from error
+
+
+def _neither(
+    error: NoSuchRunError, reference: str, path: Path, folders: Sequence[Path]
+) -> NoSuchRunError:
+    """The refusal of what is no checkpoint and no run."""
+    what = f"init_from: {reference!r} is neither a checkpoint nor a run"
+    hint = error.hint
+    if reference in _CHOICES:
+        has = _run_with_weights(folders)
+        hint = f"name a run: init_from={has or 'RUN'} takes {_WHICH}; or a file: init_from=PATH"
+    elif "://" in reference:
+        hint = "download it, and name the file"
+    elif os.sep in reference or path.suffix in _SUFFIXES:
+        what += f": there is no {path.absolute()}"
+        hint = "correct the path, or name a run, by its name or id"
+    return NoSuchRunError(what, hint)
 
 
 def _with_weights(run: RunDir, reference: str, folders: Sequence[Path]) -> tuple[RunDir, str]:

@@ -14,6 +14,7 @@ from hpc_train.plan.quoting import slug
 from hpc_train.runs.copies import copied_from
 from hpc_train.runs.folders_meant import to_keep_its_name
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.left_project import how_it_was_left
 from hpc_train.runs.sweep_dir import SweepDir
 
 
@@ -47,16 +48,17 @@ def at_its_place(run: RunDir, plan: Plan, check: Callable[[Path], None]) -> tupl
             notes.append(f"`list` names it {run.name} there: {moves}")
         if workdir.is_relative_to(made):  # its snapshot
             workdir = run.path / workdir.relative_to(made)
-    if not workdir.is_dir():
+    if left := how_it_was_left(run, dataclasses.replace(plan, workdir=str(workdir))):
         gone, workdir = workdir, Path.cwd()
-        what = f"the run's project was in {gone}, which is gone"
+        what = f"the run's project was in {gone}, which is {left}"
         try:
             check(workdir)
         except ConfigError as error:
+            lets = f"ln -s FOLDER {shlex.quote(str(gone))}"
+            other = f"; or let the old name lead to it: {lets}" if not gone.is_dir() else ""
             raise ConfigError(
                 f"{what}; in this folder, {error.message}",
-                "go to the folder where the project is now, and type it there; or let the old"
-                f" name lead to it: ln -s FOLDER {shlex.quote(str(gone))}",
+                f"go to the folder where the project is now, and type it there{other}",
             ) from error
         notes.append(f"{what}: it goes on with the code of {workdir}")
     return dataclasses.replace(plan, workdir=str(workdir), runs_dir=runs_dir), notes

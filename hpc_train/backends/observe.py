@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hpc_train.backends.known_plan import known_plan
 from hpc_train.backends.moved_in_queue import why_log_is_unopened
-from hpc_train.backends.pending_job import pending_trouble, pending_view
+from hpc_train.backends.pending_job import pending_view, with_trouble
 from hpc_train.codec import read_object
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import RunState
@@ -37,8 +37,9 @@ from hpc_train.runs.log_tail import last_words
 from hpc_train.runs.ranks import read_heartbeat
 from hpc_train.runs.saved_models import read_models
 from hpc_train.runs.scheduler_view import SchedulerView
-from hpc_train.runs.status import SESSION, UNOPENED_LOG, RunStatus, run_status
+from hpc_train.runs.status import SESSION, RunStatus, run_status
 from hpc_train.runs.sweep_dir import is_being_submitted
+from hpc_train.runs.unsaid_ends import UNOPENED_LOG
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import SQUEUE_S, JobView, is_federated, query_jobs
 from hpc_train.slurm.nodes import NodeRow, known_nodes
@@ -237,14 +238,9 @@ def _ended_view(directory: RunDir, events: Sequence[Event], job: JobView) -> Sch
     unopened = job.state is RunState.FAILED and job.reason.startswith(UNOPENED_LOG)
     if unopened and attempts_in(events):
         words = ()  # of an earlier start
-    return SchedulerView(
-        job.state,
-        job.reason,
-        job.start,
-        pending_trouble(directory, events, job),
-        last_words=words,
-        unopened=why_log_is_unopened(directory, job.job_id) if unopened and not words else "",
-    )
+    why = why_log_is_unopened(directory, job.job_id) if unopened and not words else ""
+    view = SchedulerView(job.state, job.reason, job.start, last_words=words, unopened=why)
+    return with_trouble(view, directory, events, job)
 
 
 def _waiting(directory: RunDir) -> str:

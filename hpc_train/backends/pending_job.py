@@ -25,7 +25,14 @@ from hpc_train.runs.scheduler_view import SchedulerView
 from hpc_train.runs.sweep_dir import Entry, entry_at, events_of_point
 from hpc_train.slurm.jobs import JobView
 from hpc_train.slurm.nodes import NodeRow
-from hpc_train.slurm.pending import Asked, explain_pending, explain_waiting, is_not_before
+from hpc_train.slurm.pending import (
+    WITHOUT_WAIT,
+    Asked,
+    explain_pending,
+    explain_waiting,
+    is_in_vain,
+    is_not_before,
+)
 from hpc_train.slurm.reservations import Reservation
 
 FAR_S = 300 * 86400.0  # a job without a time limit counts as one of a year
@@ -60,20 +67,27 @@ def pending_view(
         "" if far else job.start,
         _trouble(events, job, asked),
         meaning="; ".join(filter(None, meanings)),
+        resume_with=_resume_with(events, job),
     )
 
 
-def pending_trouble(run: RunDir, events: Sequence[Event], job: JobView) -> str:
-    """Of a job that has ended: why it could not start, as Slurm's last reason tells."""
-    return _trouble(events, job, _asked(run, events, job))
+def with_trouble(
+    view: SchedulerView, run: RunDir, events: Sequence[Event], job: JobView
+) -> SchedulerView:
+    """Of a job that has ended: with why it could not start, as Slurm's last reason tells."""
+    trouble = _trouble(events, job, _asked(run, events, job))
+    return replace(view, trouble=trouble, resume_with=_resume_with(events, job))
 
 
 def _trouble(events: Sequence[Event], job: JobView, asked: Asked) -> str:
     """Why it does not start until something is changed; empty where it will."""
     trouble = explain_pending(job.reason, job.job_id, asked)
-    if trouble and job.reason.startswith("DependencyNeverSatisfied"):
-        return _waits_in_vain(events) or trouble
-    return trouble
+    return (_waits_in_vain(events) if is_in_vain(job.reason) else "") or trouble
+
+
+def _resume_with(events: Sequence[Event], job: JobView) -> str:
+    """The key that leaves its dependency out; empty where another run's resume ends the wait."""
+    return WITHOUT_WAIT if is_in_vain(job.reason) and not _waits_in_vain(events) else ""
 
 
 def _waits_for(events: Sequence[Event]) -> dict[str, Entry]:

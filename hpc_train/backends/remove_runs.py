@@ -125,7 +125,7 @@ def _meant(word: str, where: Sequence[Path]) -> Entry:
     sweep = find_sweep(word, where, to_change=True)
     found: Sequence[Entry]
     if sweep is None:
-        found = runs = matching_runs(word, where, to_change=True)
+        found = runs = matching_runs(word, where, to_change=True, copies=True)
         refuse_part_of_ids(word, runs)
     else:
         found = [sweep, *(others_of_name(sweep, where) if word == sweep.name else [])]

@@ -50,6 +50,7 @@ from hpc_train.plan.shape import BatchSplitError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
+from hpc_train.runs.copies import note_origin
 from hpc_train.runs.events import is_cancel_asked
 from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -117,6 +118,7 @@ class NextPlan:
         done = run.done.exists()
         kept = run.path / f"plan-before-{time.strftime('%Y%m%d-%H%M%S')}.json"
         write_text(kept, self.before.to_json())
+        note_origin(run)
         write_text(run.script, self.script)
         write_text(run.plan, self.plan.to_json())
         if self.config:

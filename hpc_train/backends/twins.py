@@ -10,6 +10,7 @@ from hpc_train.backends.observe import observe, read_history
 from hpc_train.backends.sweep_jobs import observe_all
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.plan import Plan
+from hpc_train.plan.quoting import slug
 from hpc_train.plan.states import RunState
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.events import is_cancel_asked
@@ -44,17 +45,29 @@ def twins_of(run: RunDir) -> Twins:
 
     Slurm is asked, once, only where such a run is not complete.
     """
-    own = _what_it_trains(read_plan(run))
-    namesakes = [
-        other
-        for other in all_runs([run.path.parent.parent])
-        if other.path.parent == run.path.parent and other.path != run.path
-    ]
+    return _among(run.path.parent, read_plan(run), run)
+
+
+def twins_of_plan(plan: Plan, runs_dir: Path) -> Twins:
+    """The same of a run that is not submitted yet."""
+    return _among(runs_dir / slug(plan.name), plan)
+
+
+def _among(folder: Path, plan: Plan, run: RunDir | None = None) -> Twins:
+    """Those in the folder of a name.
+
+    Args:
+        run: The one whose twins they are, where it is among them.
+    """
+    own = _what_it_trains(plan)
+    own_path = run.path if run else None
+    there = all_runs([folder.parent])
+    namesakes = [it for it in there if it.path.parent == folder and it.path != own_path]
     newest = sorted(namesakes, key=lambda other: other.run_id, reverse=True)[:_MOST]
     alike = [other for other in newest if _trains(other, own)]
     twins = [other for other in alike if not other.done.exists()]
     found = observe(twins, time.time()) if twins else []
-    job = newest_job_id(read_history(run.events))
+    job = newest_job_id(read_history(run.events)) if run else ""
     is_open = [it for it in found if goes_on(it) and not (job and it.job_id == job)]
     step = newest_step(twins[0]) if found and alike[0] == twins[0] else 0
     if is_open or not step or not found[0].state.ended or found[0].state is RunState.COMPLETED:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from hpc_train.cli.going_on import goes_on
 from hpc_train.cli.sweep_text import tell_cancelled
 from hpc_train.config.words import NEWEST
 from hpc_train.errors import UsageError
+from hpc_train.plan.states import RunState
 from hpc_train.runs.disk_use import entry_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import folders
@@ -64,11 +64,12 @@ def _others_go_on(run: RunDir) -> list[str]:
 
 
 def _goes_on(status: RunStatus) -> str:
-    """What brings it back; of one that waited in vain, without its dependency."""
-    if found := re.search(r"`(hpc-train resume \S+ slurm\.dependency=null)`", status.trouble):
-        return f"go on with: {found[1]}"
-    lead = "to go on" if status.backend == SESSION else "go on with"
-    return f"{lead}: {goes_on(status)}"
+    """What brings it back, and when: a resume is refused while its ranks save."""
+    if status.backend == SESSION:
+        return f"to go on: {goes_on(status)}"
+    saves = status.state is RunState.RUNNING
+    shown = f"hpc-train status {run_word(status.run_dir)}"
+    return f"{f'once {shown} says cancelled, ' if saves else ''}go on with: {goes_on(status)}"
 
 
 @click.command("cancel")

@@ -17,10 +17,12 @@ def command() -> None:
 
 @command.command("show", cls=ConfigCommand)
 @config_arguments
-def show(cfg: Path, overrides: tuple[str, ...], **flags: Any) -> int:
+@click.option("--plain", is_flag=True, help="Without origins, in one form: to be compared.")
+def show(cfg: Path, overrides: tuple[str, ...], plain: bool, **flags: Any) -> int:
     """Print CFG with its bases and overrides, and the origin of each value."""
-    from hpc_train.config.show import show_lines
+    from hpc_train.config.show import plain_lines, show_lines
 
-    for line in show_lines(load_config(cfg, overrides, flags)):
+    lines = plain_lines if plain else show_lines
+    for line in lines(load_config(cfg, overrides, flags)):
         click.echo(line)
     return 0

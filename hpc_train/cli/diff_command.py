@@ -90,8 +90,8 @@ def _refuse_configs(first: str, second: str, runs_dir: Path | None) -> None:
 
 
 def _diff_of_files(first: str, second: str) -> str:
-    """The line for bash that compares two configs by their values, without their origins."""
-    shown = (f"hpc-train config show {shlex.quote(it)} | sed 's/ # .*//'" for it in (first, second))
+    """The line for bash that compares two configs by their values, however they are written."""
+    shown = (f"hpc-train config show {shlex.quote(it)} --plain" for it in (first, second))
     return " ".join(["diff", *(f"<({it})" for it in shown)])
 
 

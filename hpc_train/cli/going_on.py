@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from hpc_train.cli.more_resources import with_more
+from hpc_train.cli.own_checkpoints import word_to_go_on
 from hpc_train.codec import read_object
 from hpc_train.plan.policy import OF_TRAINING
 from hpc_train.plan.states import NO_FOLDER, NO_PYTHON, SUBMIT_AGAIN, Outcome, RunState
@@ -29,13 +30,16 @@ def _is_own(outcome: Outcome | None, status: RunStatus) -> bool:
     return outcome is Outcome.USER_ERROR or OF_TRAINING in status.reason
 
 
+def _behind(status: RunStatus, run: RunDir) -> str:
+    """The words behind the run's name with which it does not end, wait or begin as it did."""
+    if status.resume_with:
+        return f" {status.resume_with}"
+    return f"{word_to_go_on(status, run)}{with_more(status, run)}"
+
+
 def goes_on(status: RunStatus) -> str:
     """What to type next; a key that makes another training is for a new run."""
-    from hpc_train.backends.submit_again import (
-        has_environment,
-        is_of_script,
-        submit_again,
-    )
+    from hpc_train.backends.submit_again import has_environment, is_of_script, submit_again
 
     run = RunDir(Path(status.run_dir))
     name = run_word(run.path)
@@ -59,7 +63,7 @@ def goes_on(status: RunStatus) -> str:
         keeps = f"hpc-train resume {name} keeps the env of its submission"
         return f"with env mended: {submit_again(run)}; {keeps}"
     if last is None or not _is_own(last.outcome, status):
-        return f"hpc-train resume {name}{with_more(status, run)}"
+        return f"hpc-train resume {name}{_behind(status, run)}"
     has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
     renewed = " --new-snapshot" if has_copy else ""
     if status.evaluates:  # what is submitted is a training
@@ -69,7 +73,8 @@ def goes_on(status: RunStatus) -> str:
     kept = "model, data or trainer" if status.step else "model, data, trainer or env"
     changed = "other arguments" if is_of_script(run) else f"{kept} changed in the config"
     own = f"with {changed}: {submit_again(run)}"
-    return f"hpc-train resume {name}{renewed}, once that is mended; {own}"
+    resume = f"hpc-train resume {name}{word_to_go_on(status, run)}{renewed}"
+    return f"{resume}, once that is mended; {own}"
 
 
 def _literal_fix(run: RunDir, status: RunStatus) -> str:

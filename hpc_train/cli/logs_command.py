@@ -21,7 +21,8 @@ from hpc_train.runs.history import attempts_in
 from hpc_train.runs.history_text import shortened
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.run_word import run_word
-from hpc_train.runs.status import SESSION, UNEXPLAINED, RunStatus
+from hpc_train.runs.status import SESSION, RunStatus
+from hpc_train.runs.unsaid_ends import UNEXPLAINED
 
 POLL_S = 0.3
 MOST_OF_ERROR = 200  # characters

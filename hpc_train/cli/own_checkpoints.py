@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hpc_train.errors import HpcTrainError
+from hpc_train.runs.checkpoints import newest_step
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.script_saves import OwnSaves, newest_own_step, save_to_go_on_from
 
 if TYPE_CHECKING:
     from hpc_train.plan.plan import Plan, ScriptPlan
     from hpc_train.runs.layout import RunDir
+    from hpc_train.runs.status import RunStatus
 
 
 def step_to_go_on_from(run: RunDir, plan: Plan) -> int:
@@ -18,6 +22,24 @@ def step_to_go_on_from(run: RunDir, plan: Plan) -> int:
         return newest_own_step(run)
     path = save_to_go_on_from(plan.script.resume_when, Path(plan.workdir), run)
     return OwnSaves.of(run).step_of(path) if path is not None else 0
+
+
+def word_to_go_on(status: RunStatus, run: RunDir) -> str:
+    """What is typed behind RUN so that its script is handed what it saved last, with a space.
+
+    Empty where it goes on without, where nothing is known, and of a training of a config.
+    """
+    try:
+        plan = read_plan(run)
+    except HpcTrainError:
+        return ""
+    if plan.script is None or not status.step or not run.config.is_file():
+        return ""
+    word = _word_for(plan, plan.script, run)
+    is_handed = not _unhanded(plan, plan.script, run)
+    if is_handed and (newest_step(run) or step_to_go_on_from(run, plan)):
+        return ""
+    return f" {word}" if word else ""
 
 
 def notes_on_script(
@@ -38,23 +60,31 @@ def _of_the_beginning(plan: Plan, script: ScriptPlan, taken: int, run: RunDir) -
     """Of one that no checkpoint of a known step is there of, after so many steps."""
     steps = "the step" if taken == 1 else f"the {taken} steps"
     again = f"{script.path} takes {steps} again unless it finds a checkpoint by itself"
-    unnamed = OwnSaves.of(run).unnamed
+    word = _word_for(plan, script, run)
+    named = f": {word} names what it saved last" if word else ""
     if not script.resume_when:
-        known = "script.resume names none"
-        if unnamed:
-            known += f": {_word(plan, script, unnamed)} names what it saved last"
-        return f"{again}: {known}"
+        return f"{again}: script.resume names none{named}"
     there = save_to_go_on_from(script.resume_when, Path(plan.workdir), run)
     if there is not None:
         return f"{script.path} goes on from {there}; how many of {steps} it has is not known"
-    known = f"script.resume names {script.resume_when}, and none of this run is there"
-    if unnamed:
-        known += f": {_word(plan, script, unnamed)} names what it saved last"
-    return f"{again}: {known}"
+    return (
+        f"{again}: script.resume names {script.resume_when}, and none of this run is there{named}"
+    )
 
 
 def _not_handed(plan: Plan, script: ScriptPlan, run: RunDir) -> str:
     """Of a checkpoint that is there, and of which the script is told nothing; else empty."""
+    option, when = _unhanded(plan, script, run), script.resume_when
+    if not option:
+        return ""
+    return (
+        f"script.resume has no args, and {script.path} declares {option}: unless it finds {when} by"
+        f" itself, write {_word_for(plan, script, run)}"
+    )
+
+
+def _unhanded(plan: Plan, script: ScriptPlan, run: RunDir) -> str:
+    """The script's option for a checkpoint, of one that is there and is not handed to it."""
     from hpc_train.config.resume_arguments import resume_option
     from hpc_train.config.script_tree import script_tree
 
@@ -65,17 +95,18 @@ def _not_handed(plan: Plan, script: ScriptPlan, run: RunDir) -> str:
         return ""
     tree = script_tree(Path(plan.workdir, script.path))
     option = resume_option(tree) if tree is not None else ""
-    if not option or any(it.partition("=")[0] == option for it in script.args):
-        return ""
-    return (
-        f"script.resume has no args, and {script.path} declares {option}: unless it finds {when} by"
-        f" itself, write {_word(plan, script, when)}"
-    )
+    return "" if any(it.partition("=")[0] == option for it in script.args) else option
 
 
-def _word(plan: Plan, script: ScriptPlan, path: str) -> str:
+def _word_for(plan: Plan, script: ScriptPlan, run: RunDir) -> str:
+    """The KEY=VALUE of `resume` that hands it what it saved; empty where nothing needs it."""
     from hpc_train.config.resume_arguments import resume_word
     from hpc_train.config.script_tree import script_tree
 
+    when, path = script.resume_when, OwnSaves.of(run).unnamed
+    if _unhanded(plan, script, run):
+        path = when
+    elif when and save_to_go_on_from(when, Path(plan.workdir), run) is not None:
+        return ""
     tree = None if script.resume_args else script_tree(Path(plan.workdir, script.path))
-    return resume_word(path, tree)
+    return resume_word(path, tree) if path else ""

@@ -18,8 +18,10 @@ from hpc_train.cli.common import (
 )
 from hpc_train.cli.join_by_hand import lines_for, master_option
 from hpc_train.cli.launch_command import with_nodes
-from hpc_train.cli.submission_notes import note_script
+from hpc_train.cli.submission_notes import note_refusal, note_script
 from hpc_train.errors import UsageError
+
+_UNFIT = "this machine's Slurm would not run it"
 
 
 @click.command("render", cls=ConfigCommand)
@@ -62,12 +64,14 @@ def command(
     elif flags["hosts"] or master:
         raise UsageError("--hosts and --master are for lines to be typed", "--launcher env")
     elif loaded.config.sweep:
-        from hpc_train.sweeps import render_sweep
+        from hpc_train.sweeps import first_point, render_sweep
 
         script = render_sweep(loaded, at_most=at_most)
+        note_refusal(api.plan(first_point(loaded)), _UNFIT)
     else:
         script = api.render(loaded)
         note_script("slurm", loaded)
+        note_refusal(api.plan(loaded), _UNFIT)
     if output is None or str(output) == "-":  # as other programs have it
         click.echo(script, nl=False)
         return 0

@@ -14,6 +14,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.run_word import run_word
 
 if TYPE_CHECKING:
+    from hpc_train.backends.twins import Twins
     from hpc_train.config.load import LoadedConfig
     from hpc_train.runs.sweep_dir import SweepDir
 
@@ -92,6 +93,17 @@ def note_twin(run: RunDir, *, in_foreground: bool = False) -> None:
         same = f"{twin.run} trains the same and is {twin.state.value}{job}"
         end = "Ctrl-C" if in_foreground else f"hpc-train cancel {run_word(run.path)}"
         print_notes([f"{same}: where one is enough, {end}"])
+    _note_stopped(twins)
+
+
+def note_stopped_twin(plan: Plan) -> None:
+    """Of a run that is not submitted yet: say where one of its name and config could go on."""
+    from hpc_train.backends.twins import twins_of_plan
+
+    _note_stopped(twins_of_plan(plan, Path(plan.runs_dir).expanduser().absolute()))
+
+
+def _note_stopped(twins: Twins) -> None:
     if it := twins.stopped:
         has = f"{it.run} trained the same, has a checkpoint of step {twins.step} and"
         again = f"hpc-train resume {run_word(it.run_dir)} goes on there, this run begins anew"
@@ -109,8 +121,12 @@ def note_twin_sweep(sweep: SweepDir) -> None:
         print_notes([f"{same}{job}: where one is enough, {one}"])
 
 
-def note_refusal(plan: Plan) -> bool:
+def note_refusal(plan: Plan, what: str = "submit would refuse it") -> bool:
     """Of a job that is not submitted yet: say what Slurm would refuse, as far as sinfo tells.
+
+    Args:
+        plan: Of the job.
+        what: Would happen then.
 
     Returns:
         Whether there is a Slurm that was asked.
@@ -123,7 +139,7 @@ def note_refusal(plan: Plan) -> bool:
     except SlurmError:
         return False
     if is_there and (said := foreseen_refusal(dict(plan.slurm.options))):
-        print_notes([f"submit would refuse it: {said}"])
+        print_notes([f"{what}: {said}"])
     return is_there
 
 

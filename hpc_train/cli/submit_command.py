@@ -25,6 +25,7 @@ from hpc_train.cli.submission_notes import (
     note_allocation,
     note_refusal,
     note_script,
+    note_stopped_twin,
     note_submission_to,
     note_this_machine,
     note_tools,
@@ -139,6 +140,7 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     note_torch(cluster, loaded)
     note_tools(cluster, loaded)
     note_script(cluster, loaded)
+    note_stopped_twin(plan)
     with_script = cluster != "local"
     more = _TO_ASK if with_script and note_refusal(plan) else ""
     print_dry_run(

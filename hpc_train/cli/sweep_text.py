@@ -14,7 +14,7 @@ from hpc_train.cli.common import print_json, print_notes, print_table, tell_unch
 from hpc_train.cli.plan_text import plan_lines
 from hpc_train.plan.script import PLAN_IN_SCRIPT, render_sweep
 from hpc_train.plan.sweep_plan import SweepPlan, point_text
-from hpc_train.runs.events import read_events
+from hpc_train.runs.events import end_of, has_begun, read_events
 from hpc_train.runs.history_text import clock
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.sweep_status import SweepStatus, best_point
@@ -105,7 +105,11 @@ def tell_cancelled(sweep: sweeps.Sweep, *, as_json: bool) -> None:
         print_json({"schema_version": 1, "sweep": name, "points": points})
         return
     click.echo(f"cancelling {len(points)} points of {name}; their ranks save if there is time")
-    click.echo(f"go on with: hpc-train resume {run_word(sweep.directory.path)}", err=True)
+    word = run_word(sweep.directory.path)
+    histories = [read_events(sweep.directory.point(number).events) for number in points]
+    trains = any(has_begun(events) and not end_of(events) for events in histories)
+    when = f"once hpc-train status {word} shows none running, " if trains else ""
+    click.echo(f"{when}go on with: hpc-train resume {word}", err=True)
 
 
 def tell_resumed(

@@ -13,6 +13,7 @@ from hpc_train.config.compose import keys_below
 from hpc_train.config.keys import OF_THE_SCRIPT
 from hpc_train.config.origins import DEFAULT, Origins
 from hpc_train.config.schema import Config
+from hpc_train.config.specs import is_object, read_tree
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
@@ -34,6 +35,12 @@ def show_lines(loaded: LoadedConfig) -> list[str]:
     for line, key in _lines(loadable(loaded.config), "", 0, places.is_one):
         lines.append(f"{line:<{_COLUMN}} # {places.of(key)}" if key else line)
     return lines
+
+
+def plain_lines(loaded: LoadedConfig) -> list[str]:
+    """The same values in one form: a class by class_path and init_args, a list's elements apart."""
+    values = read_tree(loadable(loaded.config), "")
+    return [line for line, _ in _lines(values, "", 0, lambda _key, of: not any(map(is_object, of)))]
 
 
 class _Places:

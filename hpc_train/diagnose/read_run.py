@@ -26,7 +26,8 @@ from hpc_train.runs.history import AttemptRecord
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import ENDED_ITSELF, WORKER_KILLED, ExitRecord, read_exits
 from hpc_train.runs.run_word import run_word
-from hpc_train.runs.status import ENDED_BEFORE, RunStatus
+from hpc_train.runs.status import RunStatus
+from hpc_train.runs.unsaid_ends import ENDED_BEFORE
 
 _MAX_LOGS = 5000
 _END_BYTES = 1 << 18

@@ -16,7 +16,12 @@ _MAILS = "NONE|BEGIN|END|FAIL|REQUEUE|ALL|INVALID_DEPEND|STAGE_OUT|TIME_LIMIT(_[
 _KINDS = "after|afterany|afterburstbuffer|aftercorr|afternotok|afterok|expand"
 _AFTER = rf"(({_KINDS})(:\d+([_+](\d+|\*))*)+|singleton)"
 _WITHOUT_KIND = re.compile(r"\d[\d:_+*]*\Z")
-_BEGIN = rf"(?=.*\w)([-\d:/.+\sT]|{_WORDS}|(second|minute|hour|day|week)s?)+"
+# An hour, minute, month or day that there is not.
+_NO_TIME = (
+    r"(?<![\d:])(2[4-9]|[3-9]\d):|:[6-9]\d"
+    r"|\d{4}-(00|1[3-9]|[2-9]\d)-\d\d|\d{4}-\d\d-(00|3[2-9]|[4-9]\d)"
+)
+_BEGIN = rf"(?=.*\w)(?!.*({_NO_TIME}))([-\d:/.+\sT]|{_WORDS}|(second|minute|hour|day|week)s?)+"
 # Keys whose form sbatch(1) fixes: a pattern, and how to write them.
 FORMS: Mapping[str, tuple[str, str]] = {
     "begin": (_BEGIN, "write it like now+1hour, tomorrow, 16:00, or a date: YYYY-MM-DDT16:00"),

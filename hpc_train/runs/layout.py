@@ -136,6 +136,8 @@ class RunDir(SubmittedFiles):
     plan = InFolder("plan.json")
     # In place of the plan, of a script of the user's with a Session: how it was started.
     session = InFolder("session.txt")
+    # Of a copy that was resumed: the folder of the run that it was copied from.
+    copy_of = InFolder("copy-of")
     # Exists once the run completed; a restart that sees it ends at once with 0.
     done = InFolder("done")
     # While it exists, the ranks save at the next step boundary and leave.

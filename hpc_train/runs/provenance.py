@@ -25,6 +25,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.imported_code import gone_of, imported_by
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.left_project import how_it_was_left
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import CodeCopy, copy_at
 
@@ -109,14 +110,14 @@ def attempt_environment(run: RunDir, plan: Plan, number: int, **more: Any) -> No
 def code_changes(run: RunDir) -> str:
     """The files of its code that differ now from the submission; empty where none is known to.
 
-    Where the project's folder is gone, the code is looked for in the one that the command is typed
+    Where the project's folder was left, the code is looked for in the one that the command is typed
     in, as a run that goes on does.
     """
     before = read_state(run)  # a rendered script's run has none
     plan = read_plan(run)
     if not before:
         return ""
-    workdir = Path(plan.workdir) if Path(plan.workdir).is_dir() else Path.cwd()
+    workdir = Path.cwd() if how_it_was_left(run, plan) else Path(plan.workdir)
     now = code_state(workdir, packages_of(plan))
     return named_files(imported_edits(run, before, now))
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from hpc_train.config.words import NEWEST
 from hpc_train.errors import ConfigError, NoSuchRunError, UsageError
 from hpc_train.runs.atomic import write_text
-from hpc_train.runs.copies import ids_of_origins
+from hpc_train.runs.copies import ids_of_origins, without_copies
 from hpc_train.runs.events import read_events
 from hpc_train.runs.folders_meant import (
     as_option,
@@ -239,7 +239,7 @@ def find_run(reference: str, folders: Sequence[Path]) -> RunDir:
 
 
 def matching_runs(
-    reference: str, folders: Sequence[Path], *, to_change: bool = False
+    reference: str, folders: Sequence[Path], *, to_change: bool = False, copies: bool = False
 ) -> list[RunDir]:
     """The runs that a run directory, a run id, a name, a job id or `latest` means, newest first.
 
@@ -247,6 +247,7 @@ def matching_runs(
 
     Args:
         to_change: Something is to be done to the run: another folder's is then meant by its id.
+        copies: Also those that are copies of one that is meant.
 
     Raises:
         NoSuchRunError: when there is none, or a name alone leads to another folder's.
@@ -259,6 +260,7 @@ def matching_runs(
         return inside
     runs = all_runs(folders)
     if matches := _answering(reference, runs, folders):
+        matches = matches if copies else without_copies(matches)
         run = matches[0]
         if to_change and means_another_folders(reference, run.name, run, folders):
             raise of_another_folder(reference, matches)

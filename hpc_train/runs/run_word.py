@@ -6,7 +6,7 @@ import os
 import shlex
 from pathlib import Path
 
-from hpc_train.runs.copies import copied_from
+from hpc_train.runs.copies import origin_of
 from hpc_train.runs.known_places import roots
 from hpc_train.runs.layout import RunDir
 
@@ -23,7 +23,7 @@ def plain_word(folder: Path | str) -> str:
     by --runs-dir another place, and for a copy, whose id is that of the run that it copies.
     """
     path = Path(folder)
-    origin = copied_from(RunDir(path))
+    origin = origin_of(RunDir(path))
     is_told_apart = origin is None or origin.name != path.name
     return path.name if is_told_apart and _is_looked_at(path) else str(path.absolute())
 

@@ -6,11 +6,10 @@ import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from hpc_train.plan.evaluations import NEEDED
-from hpc_train.plan.states import ALL_FINISHED, SUBMIT_AGAIN, Outcome, RunState
+from hpc_train.plan.states import ALL_FINISHED, Outcome, RunState
 from hpc_train.runs.events import (
     BEGINNINGS,
     Event,
@@ -30,18 +29,19 @@ from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.saved_models import SavedModel, best_models, newest_undecided
 from hpc_train.runs.scheduler_view import SchedulerView
 from hpc_train.runs.status_hints import StatusHints
+from hpc_train.runs.unsaid_ends import (
+    UNEXPLAINED,
+    UNOPENED_LOG,
+    cancelled_without_an_end,
+    unopened,
+    without_an_end,
+)
 
 SCHEMA_VERSION = 1
 FOREGROUND = "foreground"  # the backend of `hpc-train run`
 SESSION = "session"  # the backend of a script of the user's with a Session
 # A job that was submitted this recently may not have reached the scheduler's lists yet.
 FRESH_S = 60.0
-# What Slurm says of a job whose script could not begin: its exit code is then 0:53.
-UNOPENED_LOG = ("JobLaunchFailure", "RaisedSignal:53")
-ENDED_BEFORE = "the job ended before"  # of one in which no attempt has begun
-SHELL_ENDED = "with exit code 0: a line of env.setup ends its shell (exit, exec)"
-# Ended by nobody's word: the log of the job itself is all that tells.
-UNEXPLAINED = (RunState.FAILED, RunState.LOST)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +57,7 @@ class RunStatus(StatusHints):
     reason: str = ""
     trouble: str = ""  # why a pending job does not start, in the config's words
     meaning: str = ""  # what the reason of a pending job means
+    resume_with: str = ""  # KEY=VALUE without which it would wait in vain once more
     waiting: str = ""  # why no rank of an attempt that runs has begun yet, or trains on
     silence: str = ""  # why Slurm could not tell anything: `state` is what the run itself tells
     last_words: tuple[str, ...] = ()  # of the job's log, where the run left no end
@@ -160,21 +161,21 @@ def run_status(
     state, reason = _stands(run, events, told, view, beat, step, now)
     attempts = with_known_end(told, events, state, _known(beat, now, step, saved_step))
     beat_now = beat if state is RunState.RUNNING and _is_open(attempts) else None
-    submissions = [event for event in events if event.kind is EventKind.SUBMITTED]
     return RunStatus(
         run=run.run_id,
         name=run.name,
         run_dir=str(run.path),
         state=state,
         job_id=newest_job_id(events),
-        backend=submissions[-1].get("backend", "") if submissions else "",
+        backend=_backend(events),
         reason=reason,
         trouble="" if state.ended else view.trouble,
         meaning=view.meaning if state is RunState.PENDING and not view.trouble else "",
+        resume_with=view.resume_with,
         waiting=_waiting(state, events, view, beat, is_open=_is_open(attempts)),
         silence=view.silence,
         last_words=view.last_words if state in UNEXPLAINED else (),
-        submitted=submissions[0].time if submissions else None,
+        submitted=next((it.time for it in events if it.kind is EventKind.SUBMITTED), None),
         start_estimate=view.start if state is RunState.PENDING else "",
         beat=beat_now,
         forecast=_forecast(state, beat_now, attempts, view.limit, now),
@@ -184,6 +185,11 @@ def run_status(
         best_models=tuple(best_models(models).values()),
         newest_model=newest_undecided(models),
     )
+
+
+def _backend(events: Sequence[Event]) -> str:
+    sent = [it.get("backend", "") for it in events if it.kind is EventKind.SUBMITTED]
+    return str(sent[-1]) if sent else ""
 
 
 def _known(beat: Heartbeat | None, now: float, step: int, saved_step: int) -> LastKnown:
@@ -284,7 +290,7 @@ def _state(
     if view.silence:
         return _state_in_silence(events, attempts, view)
     if any(event.kind is EventKind.CANCEL_REQUESTED for event in recent):
-        return RunState.CANCELLED, _cancelled_without_an_end(recent[0].kind, attempts, view)
+        return RunState.CANCELLED, cancelled_without_an_end(recent[0].kind, attempts, view)
     on_slurm = any(event.get("backend") == "slurm" for event in events)
     if view.state is None and (told := _told_end(events)):  # Slurm forgets jobs
         return told
@@ -295,36 +301,10 @@ def _state(
         return RunState.PENDING, attempts[-1].decision_reason
     state = view.state or RunState.LOST
     if state is RunState.CANCELLED and recent:  # by scancel
-        return state, _cancelled_without_an_end(recent[0].kind, attempts, view)
+        return state, cancelled_without_an_end(recent[0].kind, attempts, view)
     if state is RunState.FAILED and view.reason.startswith(UNOPENED_LOG) and not view.last_words:
-        return state, _unopened(run.job_log(newest_job_id(events)), attempts, view)
-    return state, _without_an_end(state, view, begun=begins, on_slurm=on_slurm)
-
-
-def _unopened(log: Path, attempts: Sequence[AttemptRecord], view: SchedulerView) -> str:
-    """Why a job could not begin, or not again: its node could not open its log."""
-    before = f"attempt {attempts[-1].attempt + 1}" if attempts else "its training"
-    why = view.unopened or f"its node could not open the job's log in {log.parent}"
-    told = f"{ENDED_BEFORE} {before} began: {why}"
-    if view.unopened:
-        return told
-    if attempts:
-        return f"{told} (Slurm: {view.reason}): slurmd's log on that node says why"
-    return (
-        f"{told} (Slurm: {view.reason}): as a rule that folder is on a file system which the nodes"
-        f" do not see; {SUBMIT_AGAIN} runs_dir=FOLDER that they see"
-    )
-
-
-def _cancelled_without_an_end(
-    newest: EventKind, attempts: Sequence[AttemptRecord], view: SchedulerView
-) -> str:
-    """What a cancel met, by the newest beginning of the run."""
-    if newest is EventKind.ATTEMPT_STARTED:
-        return "cancelled; it was killed before its ranks had left"
-    what = f"attempt {attempts[-1].attempt + 1}" if attempts else "it"
-    waited = f"; it had waited, since {view.trouble.partition(': ')[0]}" if view.trouble else ""
-    return f"cancelled before {what} began{waited}"
+        return state, unopened(run.job_log(newest_job_id(events)), attempts, view)
+    return state, without_an_end(state, view, begun=begins, on_slurm=on_slurm)
 
 
 def _told_end(events: Sequence[Event]) -> tuple[RunState, str] | None:
@@ -341,30 +321,6 @@ def _state_in_silence(
     has_log = not attempts and bool(view.last_words)
     itself = RunState.RUNNING if has_begun(events) or has_log else RunState.PENDING
     return _told_end(events) or (itself, "")
-
-
-def _without_an_end(state: RunState, view: SchedulerView, *, begun: bool, on_slurm: bool) -> str:
-    """Why a run is over that does not say so itself; the job's own log knows most."""
-    if state in UNEXPLAINED and view.last_words:
-        when = "without a word of its supervisor" if begun else "before its training began"
-        when += f", {SHELL_ENDED}" if view.untrained else ""
-        if any(it.startswith("hpc-train: error: ") for it in view.last_words):
-            when = "before its training was over" if begun else when
-        return f"the job ended {when}: {'; '.join(view.last_words[-2:])}"
-    if state is RunState.LOST:
-        if view.reason:
-            return view.reason
-        if on_slurm:
-            return "Slurm knows no job of it any more, and it left no end"
-        return "no process of it is left, and it left no end"
-    if state is RunState.FAILED and not begun:
-        if view.untrained:
-            return f"{ENDED_BEFORE} its training began, {SHELL_ENDED}, and left no log"
-        slurm = f" (Slurm: {view.reason})" if view.reason else ""
-        what = f"{ENDED_BEFORE} its training began, and left no log{slurm}"
-        return f"{what}: where env has lines they run first, and one of env.setup may have ended it"
-    silent = "the job ended without a word of its supervisor" if state is RunState.FAILED else ""
-    return view.reason or silent
 
 
 def _far(state: RunState, step: int, beat: Heartbeat | None, now: float) -> str:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.errors import SlurmError
@@ -14,7 +15,7 @@ from hpc_train.plan.units import memory_mib, slurm_memory, stop_lead_s, time_s
 from hpc_train.slurm.command import NO_ANSWER, run
 from hpc_train.slurm.refusals import no_controller
 from hpc_train.slurm.site import controller_down
-from hpc_train.slurm.what_there_is import unknown_partition
+from hpc_train.slurm.what_there_is import unknown_names, unknown_partition
 
 SINFO = ("sinfo", "--federation", "--noheader")  # the job may start in any cluster of it
 _MOST_IN_A_CHAIN = 30  # jobs that anybody would wait for, one after another
@@ -31,6 +32,7 @@ class Partition:
         gpus: The same, as sinfo writes them (`%G`).
         names: The same, as hostlists.
         memory_mib: Of each kind of its nodes.
+        features: Of all of them; None where sinfo does not tell.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Partition:
     memory_mib: tuple[int, ...] = ()
     is_default: bool = False
     is_up: bool = True
+    features: frozenset[str] | None = None
 
     def limit_s(self) -> float:
         """The longest time of a job in seconds; infinite where there is no limit."""
@@ -125,7 +128,7 @@ def ask_what_is_given() -> Callable[[Mapping[str, str | None]], str]:
 def foreseen_refusal(options: Mapping[str, str | None]) -> str:
     """What `submit` would say of a job with such options, before it is typed.
 
-    Slurm is asked once; a second time where it shows no partition of that name.
+    Slurm is asked once; a second time where it shows no partition, feature or node of that name.
 
     Returns:
         Empty where nothing is wrong with it, and where Slurm does not tell.
@@ -142,7 +145,11 @@ def foreseen_refusal(options: Mapping[str, str | None]) -> str:
         _check(options, known)
     except SlurmError as error:
         return f"{error.message}: {error.hint}"
-    return ""
+    features = [it.features for it in known]
+    if not known or None in features:
+        return ""
+    nodes = _expanded(",".join(name for it in known for name in it.names))
+    return unknown_names(options, nodes, {*chain.from_iterable(filter(None, features))})
 
 
 def _check(options: Mapping[str, str | None], known: Sequence[Partition]) -> None:
@@ -356,7 +363,7 @@ def any_gpus() -> bool:
 
 def _partitions() -> list[Partition]:
     """All, of each cluster of a federation; none where sinfo fails."""
-    said = run([*SINFO, "--exact", "--format=%P|%l|%D|%s|%c|%G|%N|%V|%m|%a"], timeout_s=SINFO_S)
+    said = run([*SINFO, "--exact", "--format=%P|%l|%D|%s|%c|%G|%N|%V|%m|%a|%f"], timeout_s=SINFO_S)
     kinds: dict[tuple[str, str], list[list[str]]] = {}
     for row in (line.split("|") for line in said.stdout.splitlines()):
         if len(row) >= 8:  # one a kind of node; the star behind a name is the default's
@@ -373,6 +380,13 @@ def _partitions() -> list[Partition]:
             memory_mib=tuple(int(it) for row in rows for it in row[8:9] if it.isdigit()),
             is_default=name.endswith("*"),
             is_up=all(it.strip() == "up" for row in rows for it in row[9:10]),
+            features=_features(rows),
         )
         for (name, _), rows in kinds.items()
     ]
+
+
+def _features(rows: Sequence[Sequence[str]]) -> frozenset[str] | None:
+    told = [row[10].strip() for row in rows if len(row) > 10]
+    names = (it for text in told if text != "(null)" for it in text.split(","))
+    return frozenset(filter(None, names)) if told else None

@@ -38,6 +38,7 @@ PENDING_FOR_GOOD = {
     "QOSMaxNodePerJobLimit": ("slurm.nodes", "is more than your QOS allows"),
     "QOSMaxGRESPerJob": ("slurm.gpus_per_node", "is more than your QOS allows"),
 }
+WITHOUT_WAIT = "slurm.dependency=null"  # with this a run begins that has waited in vain
 # Of these, the ones that an administrator or a repair may end.
 _OF_PARTITION = ("PartitionDown", "PartitionInactive")
 _MAY_PASS = (*_OF_PARTITION, "ReqNodeNotAvail")
@@ -150,7 +151,7 @@ def _in_vain(asked: Asked) -> str:
     if not asked.run:
         return f"{said}: cancel it, change the key, submit again"
     keeps = ", which keeps its steps" if asked.resumable else ""
-    way = f"`hpc-train cancel {asked.run}`, then `hpc-train resume {asked.run} {key}=null`"
+    way = f"`hpc-train cancel {asked.run}`, then `hpc-train resume {asked.run} {WITHOUT_WAIT}`"
     return f"{said}: {way}{keeps}"
 
 
@@ -189,6 +190,11 @@ def never_starts(reason: str) -> bool:
 def waits_for_nodes(reason: str) -> bool:
     """Whether the states of nodes tell more of it."""
     return _UNAVAILABLE in reason or reason.startswith(_NODES_OUT)
+
+
+def is_in_vain(reason: str) -> bool:
+    """Whether it waits for a job that has ended otherwise than it should."""
+    return _word(reason) == "DependencyNeverSatisfied"
 
 
 def is_not_before(reason: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from hpc_train.config.words import did_you_mean, near_words
@@ -46,7 +46,7 @@ _NAMES = {
     ),
     "constraint": _KnownNames(
         "Invalid feature specification",
-        ("sinfo", "--noheader", "--format=%f"),
+        ("sinfo", "--all", "--noheader", "--format=%f"),
         lambda said: [it for it in re.split(r"[,\s]+", said) if it not in ("", "(null)")],
         re.compile(r"(?<![\w.*-])[A-Za-z_][\w.-]*").findall,  # not the number of `ib*2`
         "no node{of} has features: leave slurm.constraint out",
@@ -90,7 +90,12 @@ def name_for_refused(stderr: str, options: Mapping[str, str | None]) -> str:
     found = next((it for it in _NAMES.items() if re.search(it[1].refused, stderr)), None)
     if found is None or options.get("clusters"):
         return ""  # another cluster has names of its own
-    option, names = found
+    return _name_for(found[0], options)
+
+
+def _name_for(option: str, options: Mapping[str, str | None]) -> str:
+    """The name in an option's value that Slurm does not know, and those that it has, or empty."""
+    names = _NAMES[option]
     written = options.get(option) or os.environ.get(f"SBATCH_{option.upper()}") or ""
     of = options.get("partition") if option == "constraint" else None
     try:
@@ -114,6 +119,29 @@ def name_for_refused(stderr: str, options: Mapping[str, str | None]) -> str:
         return f"slurm.{option} is {written}, and {none}" if none else ""
     meant = did_you_mean(strange[0], there)
     return f"slurm.{option} is {written}: {meant}{' ' if meant else ''}{_shown(strange[0], there)}"
+
+
+def unknown_names(
+    options: Mapping[str, str | None], nodes: Collection[str], features: Collection[str]
+) -> str:
+    """What Slurm will say of a feature or a node left out that there is not; else empty.
+
+    Args:
+        options: sbatch's long options by name.
+        nodes: Those that sinfo shows; what is hidden from the user is there as well, so that Slurm
+            is asked once more for a name that is not among them.
+        features: The same of them.
+    """
+    for option, there in (("constraint", features), ("exclude", nodes)):
+        written = options.get(option) or ""
+        try:
+            strange = {*_NAMES[option].written(written)} - {*there} if written else ()
+        except ValueError:
+            continue
+        is_file = option == "exclude" and "/" in written
+        if strange and not is_file and (said := _name_for(option, options)):
+            return said
+    return ""
 
 
 def unknown_partition(named: str, shown: Sequence[str]) -> str:

@@ -109,6 +109,18 @@ def stop_cause(
     except SlurmError as error:
         return StopCause(None, f"Slurm could not be asked why ({error.message})")
     requeued = job.restarts > allocation.restarts
+    if cause := _by_slurm(job, asked, now, requeued=requeued):
+        return cause
+    # A supervisor that the SIGTERM has met while it started does not know of it.
+    if terminated or job.is_ending:
+        return StopCause(Outcome.CANCELLED, scancelled())
+    if stop_file:
+        return StopCause(Outcome.CANCELLED, "somebody made the file `stop` in the run directory")
+    return StopCause(None, "", requeued, job.may_requeue)
+
+
+def _by_slurm(job: JobDetails, asked: AskedTime, now: float, *, requeued: bool) -> StopCause | None:
+    """Slurm's own causes, a preemption or the time limit; None where somebody else ends the job."""
     allowed = job.may_requeue
     if job.preempted or requeued:
         by = "preempted by Slurm" if job.preempted else "Slurm put the job back into the queue"
@@ -119,12 +131,7 @@ def stop_cause(
         why = _changed(job, asked) or _short_limit(job, asked.lead_s, now)
         why = why or "the job's time limit came near"
         return StopCause(Outcome.TIMEOUT, why, requeued, allowed)
-    # A supervisor that the SIGTERM has met while it started does not know of it.
-    if terminated or job.is_ending:
-        return StopCause(Outcome.CANCELLED, scancelled())
-    if stop_file:
-        return StopCause(Outcome.CANCELLED, "somebody made the file `stop` in the run directory")
-    return StopCause(None, "", requeued, allowed)
+    return None
 
 
 def _out_of_time(job: JobDetails, signal_lead_s: int, now: float) -> bool:

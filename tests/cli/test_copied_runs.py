@@ -86,6 +86,49 @@ def test_a_copy_that_is_resumed_is_a_run_of_its_own(hpc, run: RunDir, place: str
     assert hpc("cancel", str(copy.path)).code == 0
 
 
+@pytest.mark.parametrize("place", [*PLACES, "elsewhere/{id}"])
+@pytest.mark.parametrize("ends", ["before", "after"])
+def test_words_mean_the_run_itself_also_after_its_copy_was_resumed(
+    hpc, slurm: Slurm, run: RunDir, place: str, ends: str
+) -> None:
+    """A copy has the id, the older jobs and maybe the name of the run."""
+    if ends == "before":
+        ended(run, "cancelled")
+    copy = copy_of(run, place)
+    slurm.has("sbatch", "echo Submitted batch job 70")
+    assert hpc("resume", str(copy.path)).code == 0
+    slurm.says("7|RUNNING|None|N/A\n70|RUNNING|None|N/A")
+    for word in ("x", run.run_id, run.run_id[-4:], "7", "latest"):
+        assert f"folder     {run.path}\n" in hpc("status", word).out, word
+    for word in (str(copy.path), "70", copy.name if copy.name != "x" else copy.run_id):
+        assert f"folder     {copy.path}\n" in hpc("status", word).out, word
+    state = "cancelled" if ends == "before" else "running"
+    assert states(hpc) == [(str(run.path), state), (str(copy.path), "running")]
+    if ends == "before":
+        refused(hpc, f"cancel {run.run_id}", f"x ({run.run_id}) is already cancelled", "list")
+        assert hpc("resume", run.run_id, "--dry-run").code == 0
+    else:
+        assert hpc("cancel", run.run_id).code == 0
+        assert (slurm.folder / "cancelled").read_text().split()[-1] == "7"
+
+
+def test_what_is_typed_next_for_a_resumed_copy_names_its_folder(hpc, run: RunDir) -> None:
+    copy = copy_of(ended(run, "cancelled"), "x-bak/{id}")
+    said = hpc("resume", str(copy.path))
+    assert f"hpc-train status {copy.path}\n" in said.out
+    ended(copy, "cancelled")
+    assert f"go on      hpc-train resume {copy.path}\n" in hpc("status", "x-bak").out
+    assert f"go on      hpc-train resume {run.run_id}\n" in hpc("status", "x").out
+    again = copy_of(copy, "x-bak-2/{id}")  # a copy of the copy
+    assert hpc("resume", str(again.path)).code == 0
+    assert f"folder     {run.path}\n" in hpc("status", run.run_id).out
+    shutil.rmtree(copy.path)
+    assert f"folder     {run.path}\n" in hpc("status", run.run_id).out
+    shutil.rmtree(run.path)  # nothing else has the id now
+    assert f"folder     {again.path}\n" in hpc("status", run.run_id).out
+    assert "a copy of" not in hpc("status", run.run_id).out
+
+
 def test_a_copy_can_be_removed_and_the_run_stays(hpc, run: RunDir) -> None:
     copy = copy_of(run, "x-bak/{id}")
     fix = refused(hpc, f"rm {run.run_id}", f"2 runs are named {run.run_id}: {run.path}, ", "folder")

@@ -230,3 +230,96 @@ def test_the_own_config_beside_a_run_is_left_out(hpc, run: RunDir) -> None:
     assert f"cfg.yaml is the config that x ({run.run_id}) was submitted with" in said.err
     assert f"fix: hpc-train diff {run.run_id} compares the run with it" in said.err
     assert hpc("diff", run.run_id).code == 0
+
+
+STYLES = """
+name: x
+global_batch_size: 8
+model: {_target_: nets.Net, lr: 1.0e-1}
+data:
+  _target_: nets.Data
+trainer:
+  max_epochs: 1
+  callbacks:
+    - _target_: nets.Note
+      names:
+        - a
+        - b
+    - {class_path: nets.Note, init_args: {}}
+slurm: {nodes: 1, gpus_per_node: 1, time: "00:10:00", mem: 2048M, exclude: "n1,n2"}
+"""
+FORMS = """
+name: x
+global_batch_size: 8
+model: {class_path: nets.Net, init_args: {lr: 0.1}}
+data: {class_path: nets.Data, init_args: {}}
+trainer:
+  max_epochs: 1
+  callbacks: [{class_path: nets.Note, init_args: {names: [a, b]}}, {class_path: nets.Note}]
+slurm: {nodes: 1, gpus_per_node: 1, time: "10:00", mem: 2G, exclude: "n[1-2]"}
+"""
+CLASSES = """
+import pytorch_lightning as pl
+
+
+class Net(pl.LightningModule):
+    def __init__(self, lr=0.1):
+        super().__init__()
+
+    def training_step(self, batch, index):
+        return batch.sum()
+
+    def configure_optimizers(self):
+        return None
+
+
+class Data(pl.LightningDataModule):
+    def train_dataloader(self):
+        return []
+
+
+class Note(pl.Callback):
+    def __init__(self, names=()):
+        pass
+"""
+
+
+@pytest.mark.parametrize("first", [STYLES, FORMS])
+def test_a_config_that_is_written_otherwise_differs_in_nothing(
+    hpc, taken, tmp_path: Path, first: str
+) -> None:
+    (tmp_path / "nets.py").write_text(CLASSES)
+    (tmp_path / "cfg.yaml").write_text(first)
+    said = hpc("submit", "cfg.yaml", "--json")
+    assert said.code == 0, said
+    second = FORMS if first is STYLES else STYLES
+    (tmp_path / "cfg.yaml").write_text(second)
+    assert hpc("diff", "x").out == "nothing differs\n"
+    (tmp_path / "cfg.yaml").write_text(second.replace("b]", "c]").replace("- b", "- c"))
+    assert hpc("diff", "x").out.startswith("config    trainer.callbacks: [")
+    (tmp_path / "cfg.yaml").write_text(
+        second.replace("1.0e-1", "0.2").replace("lr: 0.1", "lr: 0.2")
+    )
+    assert hpc("diff", "x").out == "config    model.init_args.lr: 0.1 -> 0.2\n"
+
+
+def test_the_line_that_compares_a_run_with_another_file_compares_what_is_meant(
+    hpc, taken, tmp_path: Path
+) -> None:
+    (tmp_path / "nets.py").write_text(CLASSES)
+    (tmp_path / "cfg.yaml").write_text(FORMS)
+    hpc("submit", "cfg.yaml", "--json")
+    same = STYLES.replace("00:10:00", "10:00").replace("2048M", "2G").replace("n1,n2", "n[1-2]")
+    (tmp_path / "other.yaml").write_text(same)
+    (run,) = (tmp_path / "runs" / "x").iterdir()
+    fix = hpc("diff", "x", "other.yaml").err.splitlines()[1]
+    own = f"runs/x/{run.name}/config.yaml"
+    assert fix == (
+        f"  fix: diff <(hpc-train config show {own} --plain)"
+        " <(hpc-train config show other.yaml --plain)"
+    )
+    shown = [hpc("config", "show", file, "--plain") for file in (own, "other.yaml")]
+    assert shown[0].out == shown[1].out
+    assert " # " not in shown[0].out
+    (tmp_path / "again.yaml").write_text(shown[0].out)  # it loads, to the same
+    assert hpc("config", "show", "again.yaml", "--plain").out == shown[0].out

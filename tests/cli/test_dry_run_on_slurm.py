@@ -83,8 +83,63 @@ def test_a_slurm_that_does_not_tell_is_no_reason_to_fail(
     assert (said.code, "refuse" in said.err) == (0, False), said
 
 
-def test_render_and_a_dry_run_for_this_machine_ask_nothing(hpc, project: Path, asked: Path) -> None:
-    assert hpc("render", "cfg.yaml", "--partition", "gpu").code == 0
+@pytest.mark.parametrize("more", [[], ["--sweep", "seed=1,2"]])
+def test_render_notes_the_same_beside_the_script(
+    hpc, project: Path, asked: Path, more: list[str]
+) -> None:
+    said = hpc("render", "cfg.yaml", "--partition", "trian", *more)
+    told = "slurm.partition is trian: did you mean 'train'? there are train, urgent"
+    assert said.err == f"note: this machine's Slurm would not run it: {told}\n"
+    assert (said.code, said.out.startswith("#!/bin/bash")) == (0, True)
+    assert hpc("render", "cfg.yaml", "--partition", "train", *more).err == ""
+
+
+FEATURES = """\
+echo "$*" >> {asked}
+case "$*" in
+  *--all*%f*) printf 'a100,nvlink\nv100\nsecret\n';;
+  *--all*) printf 'n1\nn2\nn3\nhidden1\n';;
+  *) cat <<'END'
+train*|infinite|2|1-infinite|8|(null)|n[1-2]|N/A|16000|up|a100,nvlink
+train*|infinite|1|1-infinite|8|(null)|n3|N/A|16000|up|v100
+END
+esac"""
+
+
+@pytest.mark.parametrize(
+    ("words", "note", "asks"),
+    [
+        ("slurm.constraint=nvlnk", "is nvlnk: did you mean 'nvlink'? there are a100, nvlink", 2),
+        ("slurm.constraint=nvlink&x1", "slurm.constraint is nvlink&x1: there are a100, nvlink", 2),
+        ("slurm.exclude=n[1-3],m9", "slurm.exclude leaves 0 of the partition's 3 nodes", 1),
+        ("slurm.exclude=n[7-8]", "slurm.exclude names n[7-8], and there is no such node: th", 2),
+        ("slurm.nodelist=m9", "slurm.nodelist names m9, and the partition has no such node", 1),
+        ("slurm.constraint=a100", "", 1),
+        ("slurm.constraint=[a100*1|v100]", "", 1),
+        ("slurm.constraint=secret", "", 2),  # of nodes that sinfo shows with --all alone
+        ("slurm.exclude=hidden1", "", 2),
+        ("slurm.exclude=n1", "", 1),
+        ("slurm.exclude=./nodes.txt", "", 1),
+    ],
+)
+def test_features_and_nodes_that_there_are_not_are_noted(
+    hpc, taken, project: Path, tmp_path: Path, words: str, note: str, asks: int
+) -> None:
+    log = tmp_path / "asked-of-sinfo"
+    taken.has("sinfo", FEATURES.format(asked=log))
+    for command in (["submit", "--dry-run"], ["render"]):
+        said = hpc(*command, "cfg.yaml", words)
+        assert said.code == 0, said
+        told = [
+            it for it in said.err.splitlines() if "would refuse it: " in it or "would not" in it
+        ]
+        assert len(told) == bool(note), said
+        assert note in "".join(told)
+        assert len(log.read_text().splitlines()) == asks
+        log.unlink()
+
+
+def test_a_dry_run_for_this_machine_asks_nothing(hpc, project: Path, asked: Path) -> None:
     said = hpc("submit", "cfg.yaml", "--dry-run", "--cluster", "local", "--partition", "gpu")
     assert said.code == 0
     assert "--test-only" not in said.err
@@ -94,3 +149,29 @@ def test_render_and_a_dry_run_for_this_machine_ask_nothing(hpc, project: Path, a
 def test_without_slurm_nothing_is_said_of_it(hpc, project: Path, without_slurm: None) -> None:
     said = hpc("submit", "cfg.yaml", "--dry-run", "--partition", "gpu")
     assert (said.code, "Slurm" in said.err, "refuse" in said.err) == (0, False, False), said
+    said = hpc("render", "cfg.yaml", "--partition", "gpu")
+    assert (said.code, said.err) == (0, ""), said
+
+
+@pytest.mark.parametrize("time", ["25:00", "24:00", "16:75", "2099-13-01", "2099-01-32T16:00"])
+def test_a_time_that_there_is_not_is_refused(hpc, project: Path, time: str) -> None:
+    for command in (["submit", "--dry-run"], ["render"]):
+        said = hpc(*command, "cfg.yaml", f"slurm.begin={time}")
+        assert f"slurm.begin is '{time}'" in said.err
+        assert "fix: write it like now+1hour, tomorrow, 16:00, or a date" in said.err
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "23:59",
+        "now+90minutes",
+        "now+30",
+        "2099-12-31T23:59:59",
+        "8:30pm",
+        "12/24/99-16:00",
+        "1224-16:00",
+    ],
+)
+def test_times_as_sbatch_takes_them_are_taken(hpc, project: Path, time: str) -> None:
+    assert hpc("render", "cfg.yaml", f"slurm.begin={time}").code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.plan.plan import Plan
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.left_project import how_it_was_left
 from tests.cli.run_of_yesterday import ended, project, refused, run, saved, sweep
 
 LR = "class_path: nets.Net, init_args: {lr: 0.5}"
@@ -75,6 +78,49 @@ def test_a_run_whose_project_was_renamed_goes_on_with_its_code(
     assert json.loads(moved.plan.read_text())["workdir"] == str(renamed)
     saved(moved, 24)
     assert hpc("test", run.run_id).code == 0
+
+
+def test_a_project_that_was_moved_out_of_its_folder_goes_on_where_it_is(
+    hpc, run: RunDir, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`mv * ../new` leaves the folder, and in it what is hidden."""
+    renamed = renamed_project(project, monkeypatch)
+    (project / ".git").mkdir(parents=True)
+    gone = f"the run's project was in {project}, which is empty now"
+    (renamed / "sub").mkdir()
+    monkeypatch.chdir(renamed / "sub")
+    where = renamed / run.path.relative_to(project)
+    fix = refused(hpc, f"resume {where}", f"{gone}; in this folder, ", "go to the folder where")
+    assert "ln -s" not in fix
+    monkeypatch.chdir(renamed)
+    for word in ("x", run.run_id, "latest"):
+        assert f"folder     {where}\n" in hpc("status", word).out
+        said = hpc("resume", word, "--dry-run")
+        assert (said.code, f"{gone}: it goes on with the code of {renamed}" in said.err) == (
+            0,
+            True,
+        )
+        assert "the code is not that of" not in said.err
+    assert hpc("resume", "x").code == 0
+    assert json.loads((where / "plan.json").read_text())["workdir"] == str(renamed)
+    ended(RunDir(where), "cancelled")
+    assert "which is empty now" not in hpc("resume", "x", "--dry-run").err
+
+
+def test_a_folder_that_has_files_or_whose_run_stands_is_no_project_that_was_moved(
+    hpc, run: RunDir, project: Path, tmp_path: Path
+) -> None:
+    moved = RunDir(tmp_path / "archive" / "x" / run.run_id)
+    moved.path.parent.mkdir(parents=True)
+    shutil.copytree(run.path, moved.path, symlinks=True)
+    plan = Plan.from_json(run.plan.read_text())
+    assert how_it_was_left(run, plan) == how_it_was_left(moved, plan) == ""
+    (tmp_path / "empty").mkdir()
+    elsewhere = dataclasses.replace(plan, workdir=str(tmp_path / "empty"))
+    assert how_it_was_left(run, elsewhere) == ""
+    shutil.rmtree(run.path)
+    assert how_it_was_left(moved, plan) == ""
+    assert how_it_was_left(moved, elsewhere) == "empty now"
 
 
 def test_a_run_of_a_renamed_project_is_compared_with_what_is_there_now(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from hpc_train.runs.events import EventKind
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import Heartbeat, write_heartbeat
 from hpc_train.runs.script_saves import OwnSaves
 from tests.cli.conftest import tell
 from tests.cli.test_resume_notes import ended
@@ -78,6 +81,10 @@ def stopped_script(hpc, folder: Path, *words: str, text: str = PARSED) -> RunDir
     """After five steps, of which the script has saved four."""
     run = submitted_script(hpc, folder, *words)
     (folder / "main.py").write_text(text)
+    return stopped_at_five(run, folder)
+
+
+def stopped_at_five(run: RunDir, folder: Path) -> RunDir:
     tell(run, 0, EventKind.ATTEMPT_STARTED, attempt=0, job_id="7")
     more = {"outcome": "cancelled", "last_step": 5, "saved_step": 0}
     tell(run, 0.5, EventKind.ATTEMPT_ENDED, attempt=0, **more)
@@ -96,6 +103,69 @@ def test_what_is_told_names_the_script_s_own_option(hpc, taken, tmp_path: Path) 
     said = hpc("resume", "main", WHOLE.strip('"'), "--dry-run")
     assert (said.code, said.err.count("again unless")) == (0, 0), said
     assert "goes on    from step 4" in said.out
+
+
+def go_on(hpc, run: RunDir) -> str:
+    told = [it for it in hpc("status", "main").out.splitlines() if it.startswith("  go on")]
+    return told[0].removeprefix("  go on").strip().replace(run.run_id, "RUN") if told else ""
+
+
+def test_what_status_tells_to_type_hands_the_script_what_it_saved(
+    hpc, taken, tmp_path: Path
+) -> None:
+    run = stopped_script(hpc, tmp_path)
+    typed = go_on(hpc, run)
+    assert typed == f"hpc-train resume RUN {WHOLE}"
+    said = hpc(*shlex.split(typed.replace("RUN", run.run_id))[1:], "--dry-run")
+    assert (said.code, "again unless" in said.err) == (0, False), said
+    assert "goes on    from step 4" in said.out
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "behind"),
+    [
+        ("import torch\ntorch.save({}, 'out/a.pt')\n", [], " script.resume.when=out/a.pt"),
+        (PARSED, ["script.resume.when=out/a.pt"], f" {WHOLE}"),
+        (PARSED, [WHOLE.strip('"')], ""),
+        ("import torch\ntorch.load('out/a.pt')\n", ["script.resume.when=out/a.pt"], ""),
+    ],
+)
+def test_the_words_are_those_that_the_note_of_resume_has(
+    hpc, taken, tmp_path: Path, text: str, words: list[str], behind: str
+) -> None:
+    (tmp_path / "main.py").write_text(text)
+    said = hpc("submit", "main.py", *words, "--json")
+    run = stopped_at_five(RunDir(Path(json.loads(said.out)["run_dir"])), tmp_path)
+    assert go_on(hpc, run) == f"hpc-train resume RUN{behind}"
+    assert behind.strip() in hpc("resume", "main", "--dry-run").err
+
+
+def test_nothing_is_added_where_no_step_was_taken_or_nothing_saved(
+    hpc, taken, tmp_path: Path
+) -> None:
+    run = submitted_script(hpc, tmp_path)
+    ended(run)
+    assert go_on(hpc, run) == "hpc-train resume RUN"
+
+
+def test_who_cancels_a_script_that_trains_is_told_when_and_how_it_goes_on(
+    hpc, taken, tmp_path: Path
+) -> None:
+    """The ranks save first, and `resume` is refused until they have left."""
+    run = submitted_script(hpc, tmp_path)
+    (tmp_path / "main.py").write_text(PARSED)
+    tell(run, 0, EventKind.ATTEMPT_STARTED, attempt=0, job_id="7")
+    now = time.time()
+    beat = Heartbeat(rank=0, node="n1", pid=1, time=now, moved=now, phase="train", step=5)
+    run.latest.symlink_to("attempts/0")
+    write_heartbeat(run.attempt(0), beat)
+    OwnSaves().with_unnamed(str(tmp_path / "out" / "a.pt"), tmp_path, 4).write(run)
+    taken.says("7|RUNNING|None|N/A")
+    taken.has("scancel", "exit 0")
+    said = hpc("cancel", "main")
+    first = f"once hpc-train status {run.run_id} says cancelled, go on with: "
+    assert said.err == f"{first}hpc-train resume {run.run_id} {WHOLE}\n"
+    assert "is being cancelled: its ranks save first" in hpc("resume", "main").err
 
 
 def test_a_checkpoint_that_the_script_is_not_handed_is_told(hpc, taken, tmp_path: Path) -> None:

@@ -359,8 +359,10 @@ def test_a_training_that_was_stopped_and_can_go_on_is_named(
     tell(RunDir(first), 9e9, EventKind.RUN_ENDED, state=state, reason="me")
     taken.has("sbatch", "echo Submitted batch job 8")
     told = f"{first.name} trained the same, has a checkpoint of step 47 and is {state}: hpc-train"
+    before = hpc("submit", DIGITS, "--dry-run")
     said = hpc("submit", DIGITS)
     assert (told in said.err) == (checkpoint and state != "completed"), said
+    assert (told in before.err) == (told in said.err), before
     assert "trained the same" not in hpc("submit", DIGITS, "seed=7").err
 
 

@@ -165,6 +165,17 @@ def test_a_sweep_is_cancelled_at_once_and_resumed_as_one_array(hpc, array: Slurm
     assert "--array=0,2-3%3" in (array.folder / "options").read_text()
 
 
+def test_a_sweep_of_which_points_train_is_gone_on_with_once_they_have_left(hpc, array: Slurm):
+    sweep = json.loads(hpc(*SWEEP, "--json").out)
+    resume = f"go on with: hpc-train resume {sweep['sweep']}\n"
+    assert hpc("cancel", "digits").err == resume
+    hpc("status", f"{sweep['sweep']}-1")
+    events = Path(f"{sweep['sweep_dir']}-1", "events.jsonl")
+    append_event(events, Event(9e9, EventKind.ATTEMPT_STARTED, {"attempt": 0, "job_id": "7_1"}))
+    shown = f"once hpc-train status {sweep['sweep']} shows none running, "
+    assert hpc("cancel", "digits").err == f"{shown}{resume}"
+
+
 def test_who_cancels_the_latest_point_is_told_of_the_others_of_its_sweep(hpc, array: Slurm) -> None:
     sweep = json.loads(hpc(*SWEEP, "--json").out)
     for number in range(4):

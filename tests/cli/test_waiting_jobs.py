@@ -231,6 +231,9 @@ def test_a_dependency_that_is_never_met_is_told_with_the_commands_that_work(
     slurm.has("scancel", "exit 0")
     ended = hpc("cancel", run.run_id)
     assert ended.err == f"go on with: hpc-train resume {run.run_id} slurm.dependency=null\n"
+    slurm.has("squeue", asks.replace("PENDING", "CANCELLED"))
+    go_on = f"go on hpc-train resume {run.run_id} slurm.dependency=null"
+    assert " ".join(hpc("status", run.run_id).out.split()).endswith(go_on)
     slurm.has("squeue", "echo '7|CANCELLED|None|N/A|N/A|'")
     assert hpc("resume", run.run_id, "slurm.dependency=null", "--dry-run").code == 0
 
