@@ -29,7 +29,7 @@ from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.frame_text import EXAMPLES, INSTALLED, PACKAGE, is_users
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.lengthless_set import lengthless_set
-from hpc_train.training.listed_sets import listed_sets
+from hpc_train.training.listed_sets import ListedSetsError, listed_sets
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.own_exit import EndedItselfError
@@ -166,7 +166,8 @@ def failure_of(
         return replace(error.told, code=code, kind=kind, error=error.message)
     ours = error if isinstance(error, HpcTrainError) else None
     ours = error.of_keys(texts or {}) if isinstance(error, EmptySetError) else ours
-    where = _where(error)
+    ours = error.placed() if isinstance(error, ListedSetsError) else ours
+    where = _where(ours or error)
     fix = ours.hint if ours else fix_of_exit(error, where) or fix_of(error, batch, texts)
     said = str(ours) if ours else said_by(error)
     return RankFailure(
