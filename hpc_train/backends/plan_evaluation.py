@@ -121,7 +121,7 @@ def plan_evaluation(
     placed, _ = at_its_place(run, before, lambda folder: check(loaded, workdir=folder))
     config, workdir, runs = loaded.config, Path(placed.workdir), Path(before.runs_dir)
     config.name = f"{before.name}-{verb}"
-    config.init_from = None  # the training's own
+    config.init_from, config.init_leave_out = None, []  # the training's own
     config.snapshot.mode = "none"  # it runs in the training's folder, which may be a copy
     _forget_what_has_passed(loaded)
     # No gradient is shared, so that any number of ranks will do.
