@@ -40,6 +40,11 @@ _CHOICES = ("best", "last")  # of --ckpt, which names no run
 _WHICH = "its best model where one metric decides, else its newest state"
 _SHARDS = ".metadata"  # torch.distributed.checkpoint's index of a folder
 
+_NO_NAMES = {  # what is in no name of a run, and what to do instead
+    "://": "download it, and name the file",
+    "{": "write init_from=RUN init_leave_out=[LAYER]",
+}
+
 
 @dataclass(frozen=True)
 class FoundWeights:
@@ -80,10 +85,8 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
         if reference in _CHOICES:
             has = _run_with_weights(folders)
             hint = f"name a run: init_from={has or 'RUN'} takes {_WHICH}; or a file: init_from=PATH"
-        elif reference.startswith("{"):
-            hint = "write init_from=RUN init_leave_out=[LAYER]"
-        elif "://" in reference:
-            hint = "download it, and name the file"
+        elif mark := next((it for it in _NO_NAMES if it in reference), ""):
+            hint = _NO_NAMES[mark]
         elif os.sep in reference or path.suffix in _SUFFIXES:
             what += f": there is no {path.absolute()}"
             hint = "correct the path, or name a run, by its name or id"

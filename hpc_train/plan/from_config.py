@@ -81,13 +81,7 @@ def make_plan(
         name=config.name,
         workdir=folder,
         runs_dir=config.runs_dir if stays else str(PurePath(workdir) / config.runs_dir),
-        config_hash=result_hash(
-            training,
-            config.global_batch_size,
-            script=script,
-            weights=weights,
-            left_out=config.init_leave_out,
-        ),
+        config_hash=_hash(config, training, script),
         shape=shape,
         batch=_batch(config, shape, origins),
         training=training,
@@ -104,6 +98,12 @@ def make_plan(
         weights_left_out=list(config.init_leave_out),
         hosts=list(config.hosts),
     )
+
+
+def _hash(config: Config, training: Training, script: ScriptPlan | None) -> str:
+    weights, left_out = config.init_from or "", config.init_leave_out
+    batch = config.global_batch_size
+    return result_hash(training, batch, script=script, weights=weights, left_out=left_out)
 
 
 def with_training(plan: Plan, config: Config, origins: Origins) -> Plan:

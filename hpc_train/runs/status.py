@@ -81,11 +81,6 @@ class RunStatus(StatusHints):
         return self.attempts[0].weights if self.attempts else ""
 
     @property
-    def weights_left_out(self) -> tuple[str, ...]:
-        """The layers that took none of these weights, as the config names them."""
-        return self.attempts[0].weights_left_out if self.attempts else ()
-
-    @property
     def stands(self) -> str:
         """Its state, and why where that is known: `pending: Resources`."""
         why = self.trouble or self.reason or self.waiting
@@ -135,7 +130,6 @@ class RunStatus(StatusHints):
             "attempts": [_attempt_json(attempt) for attempt in self.attempts],
             "metrics": dict(self.metrics),
             "weights": self.weights or None,
-            "weights_left_out": list(self.weights_left_out),
             "best_models": [model.to_json() for model in self.best_models],
         }
 

@@ -356,4 +356,4 @@ def test_the_layers_that_took_no_weights_stand_behind_these() -> None:
     begun = status(SUBMITTED, dataclasses.replace(STARTED, data=fields))
     lines = [*history_lines(begun, 1000.0)]
     assert "  weights    began with /a/model.ckpt, without head, fc (init_leave_out)" in lines
-    assert begun.to_json()["weights_left_out"] == ["head", "fc"]
+    assert begun.to_json()["attempts"][0]["weights_left_out"] == ("head", "fc")
