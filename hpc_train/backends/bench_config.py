@@ -23,6 +23,7 @@ def bench_config(loaded: LoadedConfig, *, steps: int) -> LoadedConfig:
     values: dict[str, Any] = {
         "name": bench_name(config.name),
         "init_from": None,
+        "init_leave_out": [],
         "slurm.dependency": f"{own}singleton",
         "slurm.spares": 0,
         "slurm.nodelist": None,  # it may name more nodes than a shape has

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpc_train.backends.not_saved_yet import NotSavedYetError, refuse_not_saved_yet
+from hpc_train.config.left_out_layers import KEY
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.specs import read_object
 from hpc_train.config.words import NEWEST, did_you_mean
@@ -38,6 +39,11 @@ _MOST_READ = 100  # runs, on the way to an error
 _CHOICES = ("best", "last")  # of --ckpt, which names no run
 _WHICH = "its best model where one metric decides, else its newest state"
 _SHARDS = ".metadata"  # torch.distributed.checkpoint's index of a folder
+
+_NO_NAMES = {  # what is in no name of a run, and what to do instead
+    "://": "download it, and name the file",
+    "{": "write init_from=RUN init_leave_out=[LAYER]",
+}
 
 
 @dataclass(frozen=True)
@@ -102,8 +108,8 @@ def _neither(
     if reference in _CHOICES:
         has = _run_with_weights(folders)
         hint = f"name a run: init_from={has or 'RUN'} takes {_WHICH}; or a file: init_from=PATH"
-    elif "://" in reference:
-        hint = "download it, and name the file"
+    elif mark := next((it for it in _NO_NAMES if it in reference), ""):
+        hint = _NO_NAMES[mark]
     elif os.sep in reference or path.suffix in _SUFFIXES:
         what += f": there is no {path.absolute()}"
         hint = "correct the path, or name a run, by its name or id"
@@ -160,7 +166,9 @@ def settle_weights(loaded: LoadedConfig, folders: Sequence[Path], workdir: Path)
     """
     found = find_weights(str(loaded.config.init_from), folders, workdir)
     loaded.config.init_from = str(found.path)
-    note = f"the model begins with the weights in {found.path} ({found.said})"
+    left_out = ", ".join(loaded.config.init_leave_out)
+    but = f", without {left_out}" if left_out else ""
+    note = f"the model begins with the weights in {found.path} ({found.said}){but}"
     others = _notes_on_arguments(found, loaded, workdir)
     return dataclasses.replace(loaded, notes=(*loaded.notes, note, *others))
 
@@ -171,10 +179,10 @@ def _notes_on_arguments(found: FoundWeights, loaded: LoadedConfig, workdir: Path
     class_path, now = read_object(loaded.config.model, "model") if run else ("", {})
     others = other_arguments(run, class_path, now, [str(workdir), *sys.path]) if run else []
     if run and others:
-        yield (
-            f"{run.name} ({run.run_id}) had {'; '.join(it.said for it in others)}: weights of"
-            " another shape are refused as the training begins"
-        )
+        had = f"{run.name} ({run.run_id}) had {'; '.join(it.said for it in others)}"
+        left_out = ", ".join(loaded.config.init_leave_out)
+        but = f", but for those of {left_out}" if left_out else f" unless {KEY}=[LAYER] names it"
+        yield f"{had}: weights of another shape are refused as the training begins{but}"
 
 
 def weights_of_run(run: RunDir, choice: str = "", then: str = "") -> FoundWeights:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,11 +64,18 @@ def _check_that_it_fits(loaded: LoadedConfig, run: RunDir, workdir: Path, verb: 
             raise
         word = run_word(run.path)
         back = f"take that back (hpc-train diff {word} shows it)"
-        key, meant = _KEY.search(error.message), _MEANT.search(error.hint)
-        if key and meant:  # it has another name by now, which the key takes
-            back += f", or hpc-train {verb} {word} {key[0]}={meant[1]}"
+        if typed := " ".join(_renamed(error)):
+            back += f", or hpc-train {verb} {word} {typed}"
         hint = f"the run was trained with another code: {changed}; {back}"
         raise ConfigError(error.message, hint) from error
+
+
+def _renamed(error: HpcTrainError) -> Iterator[str]:
+    """`model.class_path=nets.Net` of each class that has another name by now."""
+    for it in (error, *error.others):
+        key, meant = _KEY.search(it.message), _MEANT.search(it.hint)
+        if key and meant:
+            yield f"{key[0]}={meant[1]}"
 
 
 _ARE = {"test": "a test", "validate": "a validation", "predict": "a prediction"}
@@ -121,7 +128,7 @@ def plan_evaluation(
     placed, _ = at_its_place(run, before, lambda folder: check(loaded, workdir=folder))
     config, workdir, runs = loaded.config, Path(placed.workdir), Path(before.runs_dir)
     config.name = f"{before.name}-{verb}"
-    config.init_from = None  # the training's own
+    config.init_from, config.init_leave_out = None, []  # the training's own
     config.snapshot.mode = "none"  # it runs in the training's folder, which may be a copy
     _forget_what_has_passed(loaded)
     # No gradient is shared, so that any number of ranks will do.

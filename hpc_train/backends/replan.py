@@ -367,5 +367,8 @@ def _is_same_training(before: Plan, plan: Plan) -> bool:
         kept = {key: it for key, it in one.training.trainer.items() if key not in LENGTH_KEYS}
         training = dataclasses.replace(one.training, trainer=kept)
         batch = one.batch.global_batch_size
-        hashes.add(result_hash(training, batch, script=one.script, weights=one.weights))
+        left_out = one.weights_left_out
+        hashes.add(
+            result_hash(training, batch, script=one.script, weights=one.weights, left_out=left_out)
+        )
     return len(hashes) == 1

@@ -12,6 +12,7 @@ import click
 
 from hpc_train.cli.dotted_options import key_in_config
 from hpc_train.cli.habits import DOCTOR_THERE, HABITS, STATES
+from hpc_train.cli.multirun_words import of_multirun
 from hpc_train.cli.typed_values import dependency_with, key_with, option_with, typed_value
 from hpc_train.config.gpu_counts import option_for_gpus
 from hpc_train.config.words import EVERY
@@ -243,7 +244,8 @@ def option_hint(
 
         if line := line_of_module(context):
             return f"name the module's file: {line}"
-    if habit := HABITS.get((str(context.info_name), name)):
+    told = of_multirun(name, context.command_path, typed)
+    if habit := told or HABITS.get((str(context.info_name), name)):
         run = next((it for it in typed[1:] if it[:1] != "-" and "=" not in it), "RUN")
         is_resume = context.info_name == "resume"
         habit = habit.replace("RUN", shlex.quote(run)) if is_resume else habit

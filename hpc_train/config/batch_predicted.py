@@ -18,7 +18,9 @@ _OF_LOADERS = {
 _SELF_AND_ONE = 2
 
 
-def whole_batch_predicted(loaded: LoadedConfig, path: Sequence[str]) -> tuple[str, str] | None:
+def whole_batch_predicted(
+    loaded: LoadedConfig, path: Sequence[str], *, without_loader: bool = False
+) -> tuple[str, str] | None:
     """What is wrong, with its place, and what to write; None where that is not sure.
 
     It is where the predicted batches are those of another loader, whose step takes them apart and
@@ -26,6 +28,7 @@ def whole_batch_predicted(loaded: LoadedConfig, path: Sequence[str]) -> tuple[st
 
     Args:
         path: As `sys.path`, with the user's folder first.
+        without_loader: The loader of a prediction is still to be written: as one of the others.
     """
     model, data = (
         read_object(getattr(loaded.config, key), key, loaded.origins)[0]
@@ -39,7 +42,7 @@ def whole_batch_predicted(loaded: LoadedConfig, path: Sequence[str]) -> tuple[st
     forward = own.get("forward")
     if found is None or forward is None or not _takes_one_part(forward):
         return None
-    for name in _same_loaders(loaders):
+    for name in [*_OF_LOADERS] if without_loader else _same_loaders(loaders):
         step = own.get(_OF_LOADERS[name])
         if step is not None and (taken := _taken_apart(step)):
             said = f"{model} has no predict_step, and Lightning's gives forward"

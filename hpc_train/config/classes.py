@@ -17,7 +17,7 @@ from hpc_train.config.distributions import install, is_well_known
 from hpc_train.config.handed_on import handed_on, instead_of_argument
 from hpc_train.config.lacking_packages import elsewhere
 from hpc_train.config.made_later import check_made_later
-from hpc_train.config.meant_class import fitting, in_a_folder, meant_class, of_an_alias
+from hpc_train.config.meant_class import fitting, in_a_folder, meant_class, of_an_alias, only_one
 from hpc_train.config.method_signatures import wrong_method
 from hpc_train.config.modules import (
     FoundModule,
@@ -349,6 +349,7 @@ def _no_name(
     if "." in rest and last in _classes(names):  # the file's name twice, as in net.net.Net
         return ConfigError(f"{module} has no {kind} '{name}'", f"write {module}.{last}")
     hint = did_you_mean(name, dict.fromkeys(candidates), prefix=f"{module}.")
+    hint = hint or only_one(module, names, wanted, search_path)
     if not _classes(names):  # a package, whose modules have them
         hint = hint or meant_class(f"{module}.{rest}", search_path, wanted=wanted)
     shown = [candidate for candidate in dict.fromkeys(candidates) if not candidate.startswith("_")][

@@ -59,8 +59,11 @@ def _check_value(key: str, kind: str, value: Any, origins: Origins) -> None:
 
 def _one(key: str, value: Any, origins: Origins) -> str:
     """What to write for a list or a mapping in the place of one value."""
-    from hpc_train.config.meant_sweep import several_values  # on the way to an error
+    from hpc_train.config.left_out_layers import two_keys  # on the way to an error
+    from hpc_train.config.meant_sweep import several_values
 
+    if key == "init_from" and (keys := two_keys(value, typed=origins.is_typed(key))):
+        return keys
     return f"write one value{several_values(key, value, is_typed=origins.is_typed(key))}"
 
 

@@ -42,7 +42,7 @@ REQUIRED_KEYS: Mapping[str, str] = {
 # What a script decides in its own code, so that it cannot stand beside one.
 OF_THE_SCRIPT = (
     *("model", "data", "trainer", "global_batch_size", "micro_batch_size", "loggers"),
-    *("reproducible", "init_from"),
+    *("reproducible", "init_from", "init_leave_out"),
 )
 
 

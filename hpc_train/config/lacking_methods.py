@@ -76,6 +76,9 @@ def check_evaluated(
     if lacking:
         validates = verb == "test" and _validates(loaded, path)
         other = "; or hpc-train validate RUN, for the validation data" if validates else ""
+        if hints[-1:] and verb == "predict" and len(lacking) == 1 and "dataloader" in lacking[0]:
+            model_too = whole_batch_predicted(loaded, path, without_loader=True)
+            other = f"; for batches as there, in the model {model_too[1]}" if model_too else ""
         said = f"{', and '.join(lacking)}, which {verb} calls"
         raise ConfigError(said, f"{'; '.join(hints)}{other}")
 

@@ -69,7 +69,9 @@ def loader_notes(class_path: str, config: Config, path: Sequence[str]) -> Iterat
     if workers is not None and cpus is not None and workers > cpus:
         says = f"{class_path} has train_dataloader start {workers} workers a rank"
         fewer = f"data.init_args.{name}" if name else "num_workers"
-        fix = f"slurm.cpus_per_gpu={workers + 1}, or {fewer}={cpus - 1}"
+        needed = (workers + 1) * max(1, config.slurm.gpus_per_node)
+        more = f"slurm.cpus_per_gpu={workers + 1} where a node has {needed} CPUs"
+        fix = f"{fewer}={cpus - 1}, or {more}"
         yield f"{says}, and slurm.cpus_per_gpu is {cpus}: write {fix}"
     size, total = _written(data, "batch_size", 1)[0], config.global_batch_size
     ranks = config.slurm.nodes * max(1, config.slurm.gpus_per_node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from hpc_train.config.class_kind import derives_from, locate
 from hpc_train.config.lightning_home import NEW, OLD, own_files, package_of_project
-from hpc_train.config.modules import find_module, names_of, read_names
+from hpc_train.config.modules import Names, find_module, names_of, read_names
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
@@ -148,6 +149,23 @@ def class_of_project(search_path: Sequence[str], wanted: str, beside: str = "") 
     return next((it for it, at in found if at and derives_from(at, wanted, search_path)), "")
 
 
+def only_one(module: str, names: Names, wanted: str, search_path: Sequence[str]) -> str:
+    """`did you mean 'nets.Net'? ...` of the one class there that is what is wanted; else empty.
+
+    A base of another class there is not meant.
+    """
+    if wanted not in ("LightningModule", "LightningDataModule"):
+        return ""
+    classes = [it for it in names.definitions.values() if isinstance(it, ast.ClassDef)]
+    bases = {ast.unparse(base).partition("[")[0] for it in classes for base in it.bases}
+    own = [f"{module}.{it.name}" for it in classes if it.name not in bases]
+    if len(fit := fitting(own, wanted, search_path)) != 1:
+        return ""
+    found = locate(fit[0], search_path)
+    is_sure = found is not None and derives_from(found, wanted, search_path)
+    return f"did you mean '{fit[0]}'? It is the only {wanted} there" if is_sure else ""
+
+
 def fitting(dotted: Sequence[str], wanted: str, search_path: Sequence[str]) -> list[str]:
     """Those that may derive from what is wanted, by their text; all where anything will do."""
     return [it for it in dotted if not wanted or _may_be(it, wanted, search_path)]
@@ -155,6 +173,8 @@ def fitting(dotted: Sequence[str], wanted: str, search_path: Sequence[str]) -> l
 
 def _may_be(dotted: str, wanted: str, search_path: Sequence[str]) -> bool:
     found = locate(dotted, search_path)
+    if found is not None and not found.name:
+        return False  # a module, such as torch
     return found is None or derives_from(found, wanted, search_path) is not False
 
 

@@ -176,10 +176,24 @@ SWITCHES = {
 }
 _GOES_ON = "`hpc-train resume RUN` goes on with a run; weights alone: init_from: PATH"
 _PYTHON = "write env.venv or env.conda, whose Python the ranks get"
+_FRESH_LAYERS = (
+    "write init_leave_out=[head], in a file init_leave_out: [head]: these layers begin fresh, "
+    "beside init_from"
+)
 # What is said of a key as a whole, in a section or without one.
 SAID_OF_KEYS = {
     **dict.fromkeys(("resume", "resume_from_checkpoint", "ckpt_path", "checkpoint_path"), _GOES_ON),
     **dict.fromkeys(("python", "python_path", "interpreter"), _PYTHON),
+    **dict.fromkeys(
+        (
+            "ignore_mismatched_sizes",
+            "init_exclude",
+            "exclude_layers",
+            "strict_loading",
+            "leave_out",
+        ),
+        _FRESH_LAYERS,
+    ),
     "requeue": "leave it out: a run is requeued by itself; requeue.enabled=false switches it off",
     "hydra": "leave it out: of Hydra's keys defaults and _target_ are read",
     **dict.fromkeys(

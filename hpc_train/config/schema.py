@@ -187,6 +187,8 @@ class Config(Section):
     data: dict[str, Any] = field(default_factory=dict)  # the same: a LightningDataModule
     script: ScriptConfig = field(default_factory=ScriptConfig)  # in place of model, data, trainer
     init_from: Optional[str] = None  # begin with the weights of a run or a checkpoint's path
+    # layers, by name or pattern, that take no weights from there and begin fresh: [head, "*.bias"]
+    init_leave_out: list[str] = field(default_factory=list)
     micro_batch_size: Optional[int] = None  # at most this many samples a rank at once
     seed: int = 0  # of parameters, order of samples and augmentation
     reproducible: bool = True  # deterministic algorithms, cuDNN benchmark off

@@ -19,6 +19,11 @@ from hpc_train.errors import ConfigError
 
 _DELETION = re.compile(r"~([A-Za-z_][\w.]*)(?:=.*)?")
 _FILES = (".py", ".yaml", ".yml")
+_SWITCHES = (  # of the Trainer's arguments
+    *("fast_dev_run", "deterministic", "benchmark", "detect_anomaly", "barebones"),
+    *("enable_checkpointing", "enable_progress_bar", "enable_model_summary", "sync_batchnorm"),
+    *("inference_mode", "use_distributed_sampler"),
+)
 _LISTS = ("callbacks", "plugins")  # arguments of the Trainer that an empty list empties
 
 
@@ -88,6 +93,8 @@ def torn_apart(word: str, before: Sequence[str], behind: Sequence[str]) -> str:
     if behind and re.fullmatch(r"=[^=]*", behind[0]):  # `key = value`, `key =value`
         value = [it for it in (behind[0][1:], *_alone(behind[1:])) if it]
         return f"write it without spaces: {_joined(word, value)}" if value else ""
+    if not alone and _is_switch(word):
+        return f"write {word}=true"
     if is_dotted and not alone and word.partition(".")[0] in (*SECTIONS, "trainer"):
         return f"write its value behind it: {word}=..."
     if alone and is_dotted:
@@ -99,6 +106,11 @@ def torn_apart(word: str, before: Sequence[str], behind: Sequence[str]) -> str:
         return f"write it without spaces: {_joined(key, [word, *alone])}"
     whole = shlex.quote(" ".join([before[-1], word, *alone]))
     return f"where a value has a space in it, quote the whole: {whole}"
+
+
+def _is_switch(key: str) -> bool:
+    section, _, name = key.rpartition(".")
+    return TYPES.get(key) == "bool" or (section == "trainer" and name in _SWITCHES)
 
 
 def _alone(words: Sequence[str]) -> list[str]:

@@ -19,6 +19,7 @@ from hpc_train.config.hosts import read_hosts, split_hosts
 from hpc_train.config.interpolations import walk
 from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, TYPES, is_text
 from hpc_train.config.launcher_words import launcher_hint
+from hpc_train.config.left_out_layers import check_left_out
 from hpc_train.config.logger_words import check_loggers
 from hpc_train.config.long_paths import MAX_NAME, MAX_PATH
 from hpc_train.config.notify_words import MAIL_ADDRESS, event_hint
@@ -248,6 +249,7 @@ def check_meaning(config: Config, origins: Origins) -> None:
     _check_path("runs_dir", config.runs_dir, origins)
     if not config.name.strip() or not config.name.isprintable():
         raise origins.error("name", f"is {config.name!r}", "write one line of printable text")
+    check_left_out(config, origins)
     for key, value, hint in out_of_range(config):
         raise origins.error(key, f"is {value:.12g}", hint)
     for name in config.env.variables:

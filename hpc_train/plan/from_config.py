@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -81,7 +81,7 @@ def make_plan(
         name=config.name,
         workdir=folder,
         runs_dir=config.runs_dir if stays else str(PurePath(workdir) / config.runs_dir),
-        config_hash=result_hash(training, config.global_batch_size, script=script, weights=weights),
+        config_hash=_hash(config, training, script),
         shape=shape,
         batch=_batch(config, shape, origins),
         training=training,
@@ -95,14 +95,26 @@ def make_plan(
         script=script,
         container=config.container if config.container.image else None,
         weights=weights,
+        weights_left_out=list(config.init_leave_out),
         hosts=list(config.hosts),
     )
+
+
+def _hash(config: Config, training: Training, script: ScriptPlan | None) -> str:
+    weights, left_out = config.init_from or "", config.init_leave_out
+    batch = config.global_batch_size
+    return result_hash(training, batch, script=script, weights=weights, left_out=left_out)
 
 
 def with_training(plan: Plan, config: Config, origins: Origins) -> Plan:
     """The plan of a config that differs in the arguments of model and data, or the seed, alone."""
     training = _training(config, origins)
-    config_hash = result_hash(training, config.global_batch_size, weights=plan.weights)
+    config_hash = result_hash(
+        training,
+        config.global_batch_size,
+        weights=plan.weights,
+        left_out=plan.weights_left_out,
+    )
     return dataclasses.replace(plan, training=training, config_hash=config_hash)
 
 
@@ -112,9 +124,11 @@ def result_hash(
     *,
     script: ScriptPlan | None = None,
     weights: str = "",
+    left_out: Sequence[str] = (),
 ) -> str:
     """16 hexadecimal digits that change when the result of the training would."""
     what: dict[str, Any] = {"weights": weights} if weights else {}
+    what |= {"left_out": list(left_out)} if left_out else {}
     what |= {
         "global_batch_size": global_batch_size,
         "model": [training.model.class_path, training.model.init_args],

@@ -134,6 +134,7 @@ class Plan:
     container: ContainerConfig | None = None  # of the ranks; None = they run as the supervisor does
     verb: Verb = "fit"  # of Lightning's Trainer; bench: a fit of a few steps that are measured
     weights: str = ""  # absolute: what the model begins with, nothing else of it; "" = fresh
+    weights_left_out: list[str] = field(default_factory=list)  # names or patterns of layers
     hosts: list[str] = field(default_factory=list)  # reached by ssh, where there is no scheduler
     notify: NotifyConfig = field(default_factory=NotifyConfig)
     reopened_step: int | None = None  # where the run was over, before it was made longer
@@ -155,8 +156,9 @@ class Plan:
         for name in ("script", "container"):
             if document[name] is None:
                 del document[name]
-        if not self.hosts:
-            del document["hosts"]
+        for name in ("hosts", "weights_left_out"):
+            if not document[name]:
+                del document[name]
         if not self.notify.urls_from:
             del document["notify"]
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

@@ -54,6 +54,7 @@ class AttemptRecord:
     unused: str = ""  # what the job has, and the plan does not use
     verb: Verb = "fit"
     weights: str = ""  # what its model begins with, where the run has kept no step
+    weights_left_out: tuple[str, ...] = ()  # layers that took none of them
     blamed: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     rank: int | None = None
@@ -91,6 +92,7 @@ def attempts_in(events: Sequence[Event]) -> list[AttemptRecord]:
                 unused=event.get("unused", ""),
                 verb=event.get("verb", "fit"),
                 weights=event.get("weights", ""),
+                weights_left_out=tuple(event.get("weights_left_out", ())),
                 started=event.time,
                 first_step=event.get("first_step", 0),
                 saved_step=event.get("first_step", 0),

@@ -63,7 +63,9 @@ def history_lines(status: RunStatus, now: float, width: int = WIDTH) -> Iterator
 def _training_lines(status: RunStatus) -> Iterator[str]:
     """What it began with, how far it is, and what has come out of it."""
     if status.weights:
-        yield f"  weights    {'of ' if status.evaluates else 'began with '}{status.weights}"
+        left_out = ", ".join(status.attempts[0].weights_left_out)
+        but = f", without {left_out} (init_leave_out)" if left_out else ""
+        yield f"  weights    {'of ' if status.evaluates else 'began with '}{status.weights}{but}"
     if not status.evaluates:
         yield f"  step       {status.step}"
     if status.failed_saves:

@@ -391,6 +391,7 @@ def new_attempt(
         first_step=first,
         verb=plan.verb,
         weights=plan.weights,
+        **({"weights_left_out": plan.weights_left_out} if plan.weights_left_out else {}),
         **({"unused": unused} if unused else {}),
     )
     if unused:

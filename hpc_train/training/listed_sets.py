@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
+from hpc_train.errors import ConfigError
 from hpc_train.training.frame_text import shown_file
 from hpc_train.training.frame_values import attribute_of
 from hpc_train.training.placed_fix import PlacedFix
@@ -15,6 +18,40 @@ from hpc_train.training.users_method import OWNERS, lines_of, own_method, parsed
 _OF_NO_KIND = "default_collate: batch must contain tensors"
 _HELD = ("dataset", "_dataset")  # of a fetcher, and of an iterator over a loader
 _HOOKS = ("train_dataloader", "val_dataloader", "test_dataloader", "predict_dataloader")
+
+
+_PACKAGES = ("torch.utils.data", "datasets.")  # whose Dataset it is
+
+
+class ListedSetsError(ConfigError):
+    """The train loader would make its batches of whole data sets."""
+
+    def __init__(self, sets: Sequence[Any]) -> None:
+        super().__init__(f"the train loader's data set is {_counted(sets)}", _write("sets", sets))
+        self.sets = sets
+
+    def placed(self) -> ConfigError:
+        """The same with the user's line, once it was raised; see `listed_sets`."""
+        frames = [frame for frame, _ in traceback.walk_tb(self.__traceback__)]
+        hook, file, line, given = _loader_of(frames, self.sets, _HOOKS[:1])
+        if not hook:
+            return self
+        said = f"the data set of the loader that {hook} returns is {_counted(self.sets)}"
+        error = ConfigError(f"{said}: {given}", _write(given, self.sets))
+        error.where = f"{file}:{line}"
+        return error
+
+
+def refuse_listed_sets(loader: Any, default_collate: Any) -> None:
+    """Refuse a loader over a list of data sets, of which torch's own collate makes no batch.
+
+    A collate_fn of the user's may take whole sets for its samples.
+
+    Raises:
+        ListedSetsError: where it is so.
+    """
+    if loader.collate_fn is default_collate and _is_of_sets(loader.dataset):
+        raise ListedSetsError(loader.dataset)
 
 
 def listed_sets(error: BaseException) -> PlacedFix:
@@ -27,16 +64,24 @@ def listed_sets(error: BaseException) -> PlacedFix:
     sets = next((it for it in given if _is_of_sets(it)), None)
     if sets is None:
         return PlacedFix()
-    count = f"{len(sets)} data set{'s' if len(sets) > 1 else ''}"
-    for owner in (frame.f_locals.get(name) for frame in frames for name in OWNERS):
-        for hook, file, line, name in _loaders_of(owner, sets):
-            said = f"{hook} ({shown_file(file)}:{line}) gives the loader {name}, a list of {count}"
-            return PlacedFix(f"{file}:{line}", f"{said}: {_write(name)}")
-    return PlacedFix("", f"a loader was given a list of {count}: {_write('sets')}")
+    hook, file, line, name = _loader_of(frames, sets, _HOOKS)
+    if hook:
+        said = f"{hook} ({shown_file(file)}:{line}) gives the loader {name}, {_counted(sets)}"
+        return PlacedFix(f"{file}:{line}", f"{said}: {_write(name, sets)}")
+    return PlacedFix("", f"a loader was given {_counted(sets)}: {_write('sets', sets)}")
 
 
-def _write(name: str) -> str:
-    return f"take one of them, as {name}[0], or torch.utils.data.ConcatDataset({name})"
+def _counted(sets: Sequence[Any]) -> str:
+    return f"a {type(sets).__name__} of {len(sets)} data set{'s' if len(sets) > 1 else ''}"
+
+
+def _write(given: str, sets: Sequence[Any]) -> str:
+    joined = f"torch.utils.data.ConcatDataset({given})"
+    if not given.isidentifier() and not given.startswith("self."):
+        return (
+            f"write {joined} for all of their samples" if len(sets) > 1 else f"write {given[1:-1]}"
+        )
+    return f"take one of them, as {given}[0], or {joined}"
 
 
 def _is_of_sets(given: Any) -> bool:
@@ -44,24 +89,51 @@ def _is_of_sets(given: Any) -> bool:
 
 
 def _is_set(value: Any) -> bool:
-    return any(
-        it.__name__ == "Dataset" and it.__module__.startswith("torch.utils.data")
+    is_one = any(
+        it.__name__ == "Dataset" and it.__module__.startswith(_PACKAGES)
         for it in type(value).__mro__
     )
+    return is_one and not isinstance(value, Mapping | Sequence)  # of which torch makes a batch
 
 
-def _loaders_of(owner: Any, sets: Any) -> Iterator[tuple[str, str, int, str]]:
-    """Hook, file, line and the name there of what a loader is given, where it is these sets."""
-    for hook in _HOOKS:
+def _loader_of(
+    frames: Iterable[FrameType], sets: Sequence[Any], hooks: Sequence[str]
+) -> tuple[str, str, int, str]:
+    """Hook, file, line and the text there of what the loader of these sets is given, if one is."""
+    known = [*dict.fromkeys(_loaders_of(frames, sets, hooks))]
+    sure = [it[1] for it in known if it[0]]
+    likely = sure or [it[1] for it in known if len(known) == 1]
+    return likely[0] if likely else ("", "", 0, "")
+
+
+def _loaders_of(
+    frames: Iterable[FrameType], sets: Sequence[Any], hooks: Sequence[str]
+) -> Iterator[tuple[bool, tuple[str, str, int, str]]]:
+    """Each loader that may be meant, and whether it has these very sets."""
+    owners = {id(it): it for frame in frames for name in OWNERS if (it := frame.f_locals.get(name))}
+    for owner, hook in itertools.product(owners.values(), hooks):
         method = own_method(owner, hook)
-        code = getattr(method, "__code__", None)
+        code: Any = getattr(method, "__code__", None)
         lines, first = lines_of(method)
         node = parsed(lines) if code is not None else None
         for call in ast.walk(node) if node is not None else ():
             if not isinstance(call, ast.Call):
                 continue
-            given = [*call.args[:1], *(it.value for it in call.keywords if it.arg == "dataset")]
-            for it in given:
+            for it in [*call.args[:1], *(it.value for it in call.keywords if it.arg == "dataset")]:
                 is_own = isinstance(it, ast.Attribute) and ast.unparse(it.value) == "self"
-                if is_own and code and attribute_of(owner, it.attr) is sets:  # type: ignore[attr-defined]
-                    yield hook, code.co_filename, first + call.lineno - 1, f"self.{it.attr}"  # type: ignore[attr-defined]
+                is_sure = is_own and attribute_of(owner, ast.unparse(it)[5:]) is sets
+                if is_sure or (_is_loader(call) and _may_be(it, len(sets))):
+                    place = (hook, code.co_filename, first + call.lineno - 1, ast.unparse(it))
+                    yield is_sure, place
+
+
+def _is_loader(call: ast.Call) -> bool:
+    return ast.unparse(call.func).rpartition(".")[2] == "DataLoader"
+
+
+def _may_be(node: ast.expr, count: int) -> bool:
+    """Whether an expression may be that many sets: a list of as many, or a name."""
+    if isinstance(node, ast.List | ast.Tuple):
+        is_whole = not any(isinstance(it, ast.Starred) for it in node.elts)
+        return not is_whole or len(node.elts) == count
+    return isinstance(node, ast.Name | ast.ListComp)

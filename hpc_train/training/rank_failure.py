@@ -29,7 +29,7 @@ from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.frame_text import EXAMPLES, INSTALLED, PACKAGE, is_users
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.lengthless_set import lengthless_set
-from hpc_train.training.listed_sets import listed_sets
+from hpc_train.training.listed_sets import ListedSetsError, listed_sets
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.own_exit import EndedItselfError
@@ -165,8 +165,8 @@ def failure_of(
     if isinstance(error, CaughtError):
         return replace(error.told, code=code, kind=kind, error=error.message)
     ours = error if isinstance(error, HpcTrainError) else None
-    ours = error.of_keys(texts or {}) if isinstance(error, EmptySetError) else ours
-    where = _where(error)
+    ours = _of_the_data(error, texts or {}) or ours
+    where = _where(ours or error)
     fix = ours.hint if ours else fix_of_exit(error, where) or fix_of(error, batch, texts)
     said = str(ours) if ours else said_by(error)
     return RankFailure(
@@ -177,6 +177,13 @@ def failure_of(
         traceback="" if ours else "".join(traceback.format_exception(error)),
         fix=fix,
     )
+
+
+def _of_the_data(error: BaseException, texts: Mapping[str, str]) -> HpcTrainError | None:
+    """What the train loader was refused for, with the user's keys or line."""
+    if isinstance(error, EmptySetError):
+        return error.of_keys(texts)
+    return error.placed() if isinstance(error, ListedSetsError) else None
 
 
 def _without_stop(said: str) -> str:

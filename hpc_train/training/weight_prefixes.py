@@ -11,7 +11,7 @@ from typing import Any
 
 
 def with_own_names(
-    state: Mapping[str, Any], names: Collection[str]
+    state: Mapping[str, Any], names: Collection[str], needed: Collection[str] | None = None
 ) -> tuple[Mapping[str, Any], str]:
     """The weights under the names of the model, and what to say of it.
 
@@ -21,15 +21,44 @@ def with_own_names(
     Args:
         state: As it was saved.
         names: Of the model's own state_dict.
+        needed: Those that have to be among the weights; all by default.
     """
+    if needed is not None and len(needed) < len(names):
+        return _with_needed(state, needed)
     if not state or not names or set(state) & set(names):
         return state, ""
     if prefix := _prefix(state, names):
-        fit = {name.removeprefix(prefix): value for name, value in state.items()}
-        return fit, f"each name begins with {prefix!r}, which the model's do not: taken without it"
+        return _taken_without(prefix, state)
     if prefix := _prefix(names, state):
-        fit = {f"{prefix}{name}": value for name, value in state.items()}
-        return fit, f"the names of the model begin with {prefix!r}: taken with it"
+        return _taken_with(prefix, state)
+    return state, ""
+
+
+def _taken_without(prefix: str, state: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    fit = {name.removeprefix(prefix): value for name, value in state.items()}
+    return fit, f"each name begins with {prefix!r}, which the model's do not: taken without it"
+
+
+def _taken_with(prefix: str, state: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    fit = {f"{prefix}{name}": value for name, value in state.items()}
+    return fit, f"the names of the model begin with {prefix!r}: taken with it"
+
+
+def _with_needed(
+    state: Mapping[str, Any], needed: Collection[str]
+) -> tuple[Mapping[str, Any], str]:
+    """The same where the weights have to have some of the model's names, and may have others."""
+    if not state or not needed or set(state) & set(needed):
+        return state, ""
+    first = next(iter(needed))
+    for name in state:
+        prefix = name.removesuffix(first)
+        if prefix.endswith(".") and all(f"{prefix}{it}" in state for it in needed):
+            return _taken_without(prefix, state)
+        prefix = first.removesuffix(name)
+        is_shared = prefix.endswith(".") and all(it.startswith(prefix) for it in needed)
+        if is_shared and all(it.removeprefix(prefix) in state for it in needed):
+            return _taken_with(prefix, state)
     return state, ""
 
 

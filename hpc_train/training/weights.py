@@ -6,12 +6,13 @@ import contextlib
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from torch import Tensor, nn
 
+from hpc_train.config.left_out_layers import KEY, is_left_out
 from hpc_train.errors import CheckError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import SUBMIT_AGAIN
@@ -19,6 +20,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.provenance import code_changes
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.weights_arguments import OtherArgument, other_arguments, run_of_weights
+from hpc_train.training.fresh_layers import FreshLayers, misfits
 from hpc_train.training.resume.rank_checkpoint import load_tensors
 from hpc_train.training.weight_prefixes import with_own_names
 
@@ -27,6 +29,7 @@ _SHAPES = re.compile(
     r"with shape (?:torch\.Size\()?(\[[\d, ]*\])\)? from checkpoint, *the shape in current model is"
     r" (?:torch\.Size\()?(\[[\d, ]*\])"
 )
+_MOST_LAYERS = 8  # in a line to type
 _KEYS = re.compile(r"(?:Missing|Unexpected) key\(s\)|missing \[|unexpected \[")
 
 
@@ -45,6 +48,8 @@ def forget_weights(run: RunDir) -> None:
 def load_weights(model: nn.Module, path: Path, plan: Plan | None = None) -> None:
     """Put the weights in `path` into the model, and nothing else of it: all, and no others.
 
+    Layers of the plan's `weights_left_out` are left as they are.
+
     Args:
         model: What is trained.
         path: Of the weights.
@@ -54,14 +59,24 @@ def load_weights(model: nn.Module, path: Path, plan: Plan | None = None) -> None
         CheckError: they do not fit, and which keys are missing or too many.
         CheckpointError: the file is damaged.
     """
-    with told_in_one_line(model, path, plan):
+    patterns = plan.weights_left_out if plan else []
+    with told_in_one_line(model, path, plan) as layers:
         if path.is_dir():
-            _load_shards(model, path)
+            _load_shards(model, path, patterns, layers)
             return
-        state, said = with_own_names(_state_dict(path), model.state_dict().keys())
-        if said:
-            print(f"weights of {path}: {said}", flush=True)  # noqa: T201 - a rank's log
-        model.load_state_dict(state)
+        own = model.state_dict()
+        kept = [name for name in own if not is_left_out(name, patterns)]
+        state, said = with_own_names(_state_dict(path), own.keys(), kept)
+        _say(path, said)
+        fresh = FreshLayers.of(own.keys(), state.keys(), patterns, path)
+        _say(path, fresh.said)
+        layers += misfits(fresh.kept(own), fresh.kept(state))
+        model.load_state_dict({**fresh.kept(state), **fresh.fresh(own)})
+
+
+def _say(path: Path, said: str) -> None:
+    if said:
+        print(f"weights of {path}: {said}", flush=True)  # noqa: T201 - a rank's log
 
 
 def _state_dict(path: Path) -> Mapping[str, Any]:
@@ -80,10 +95,15 @@ def _state_dict(path: Path) -> Mapping[str, Any]:
 
 
 @contextlib.contextmanager
-def told_in_one_line(model: nn.Module, path: Path, plan: Plan | None = None) -> Iterator[None]:
-    """Make one line of what torch says where a state_dict does not fit the model."""
+def told_in_one_line(model: nn.Module, path: Path, plan: Plan | None = None) -> Iterator[list[str]]:
+    """Make one line of what torch says where a state_dict does not fit the model.
+
+    Yields:
+        A list for the layers without which the rest would fit.
+    """
+    layers: list[str] = []
     try:
-        yield
+        yield layers
     except RuntimeError as error:
         if "loading state_dict for" not in str(error):
             raise
@@ -92,8 +112,17 @@ def told_in_one_line(model: nn.Module, path: Path, plan: Plan | None = None) -> 
         anew = "; without init_from it begins anew" if plan and plan.verb == "fit" else ""
         raise CheckError(
             f"the weights in {path} do not fit {type(model).__name__}: {more}",
-            f"{_fix(said, plan)}{anew}",
+            f"{_without(layers, plan)}{_fix(said, plan)}{anew}",
         ) from error
+
+
+def _without(layers: list[str], plan: Plan | None) -> str:
+    """`submit again with init_leave_out=[head], ...; or `, in front of what else may be done."""
+    if not layers or len(layers) > _MOST_LAYERS or plan is None or plan.verb != "fit":
+        return ""
+    typed = f"{KEY}=[{','.join([*plan.weights_left_out, *layers])}]"
+    they = "this layer begins" if len(layers) == 1 else "these layers begin"
+    return f"{SUBMIT_AGAIN} {typed}, and {they} fresh; or "
 
 
 def _fix(said: str, plan: Plan | None) -> str:
@@ -144,16 +173,22 @@ def _is_scaled(values: tuple[Any, Any], sizes: tuple[int, int]) -> bool:
     return sizes[0] * now == sizes[1] * was and sizes[0] % was == 0
 
 
-def _load_shards(model: nn.Module, folder: Path) -> None:
+def _load_shards(
+    model: nn.Module, folder: Path, patterns: Sequence[str], layers: list[str]
+) -> None:
     """Lightning's sharded strategies write the weights below `model` (FSDPStrategy)."""
     from torch.distributed.checkpoint.filesystem import FileSystemReader
     from torch.distributed.checkpoint.state_dict_loader import load
 
     own = model.state_dict()
     saved = FileSystemReader(folder).read_metadata().state_dict_metadata
-    names = {name.removeprefix("model.") for name in saved if name.startswith("model.")}
-    if names != own.keys():
-        missing, others = sorted(own.keys() - names), sorted(names - own.keys())
+    held = {it.removeprefix("model."): saved[it] for it in saved if it.startswith("model.")}
+    fresh = FreshLayers.of(own.keys(), held.keys(), patterns, folder)
+    _say(folder, fresh.said)
+    needed, names = fresh.kept(own), fresh.kept(held).keys()
+    layers += misfits(needed, fresh.kept(held))
+    if names != needed.keys():
+        missing, others = sorted(needed.keys() - names), sorted(names - needed.keys())
         raise RuntimeError(f"loading state_dict for: missing {missing}, unexpected {others}")
-    load({"model": own}, checkpoint_id=str(folder), no_dist=True)
+    load({"model": needed}, checkpoint_id=str(folder), no_dist=True)
     model.load_state_dict(own)

@@ -184,7 +184,12 @@ __all__ = ["project"]
         ("--nodes 2 submit cfg.yaml", 2, "No such option '--nodes'", "behind the command"),
         ("render cfg.yaml -o cfg.yaml --force", 2, "cfg.yaml is the config itself", "another name"),
         ("report x --html x.pdf", 2, "what is written is a page of HTML", "--html x.html"),
-        ("submit cfg.yaml -m seed=1,2", 2, "No such option '-m'", "--sweep KEY=VALUES"),
+        (
+            "submit cfg.yaml -m seed=1,2",
+            2,
+            "No such option '-m'",
+            "write hpc-train submit cfg.yaml --sweep seed=1,2",
+        ),
         ("submit cfg.yaml --gpus all", 2, "not a valid integer", "write how many GPUs"),
         ("preflight --budget fast", 2, "not a valid float", "write a number"),
         ("submit cfg.yaml -g 2", 2, "No such option '-g'", "write --gpus"),

@@ -130,7 +130,7 @@ class Net(LightningModule):
         (
             "from pytorch_lightning import LightningModule\n\n\nclass A(LightningModule): ...\n",
             "more has no class 'Net'",
-            "it has A",
+            "did you mean 'more.A'?",
         ),
     ],
 )

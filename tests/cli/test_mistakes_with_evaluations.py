@@ -56,6 +56,11 @@ def test_of_other_code_the_new_name_of_the_class_is_typed(
     typed = f"hpc-train test {run.run_id} model.class_path=nets.MyNet"
     refused(hpc, f"test {run.run_id}", "nets has no class 'Net'", f"{back}, or {typed}")
     assert hpc(*typed.split()[1:], "--json").code == 0
+    other = NETS.replace("class Net(", "class Quagga(").replace("class Data(", "class Store(")
+    (project / "nets.py").write_text(other)  # names that are not near
+    typed = f"{typed.rpartition(' ')[0]} model.class_path=nets.Quagga data.class_path=nets.Store"
+    refused(hpc, f"test {run.run_id}", "nets has no class 'Net'", f"{back}, or {typed}")
+    assert hpc(*typed.split()[1:], "--json").code == 0
     (project / "nets.py").write_text(f"{NETS}print((1)\n")
     refused(hpc, "test x", "'(' was never closed", "fix: the file cannot be imported: ")
 

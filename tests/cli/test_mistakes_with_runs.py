@@ -224,8 +224,12 @@ def test_a_part_of_a_run_is_told_to_be_one(hpc, run: RunDir) -> None:
         ("predict x --out a.csv", "torch.load reads them"),
         ("test x --output a.json", "hpc-train status RUN --json"),
         ("report x -o page.html", "write --html PAGE, or --json > FILE"),
-        ("submit cfg.yaml --multirun a=1,2", "write hpc-train submit CFG --sweep KEY=VALUES"),
-        ("run cfg.yaml --multirun a=1,2", "write hpc-train submit CFG --sweep KEY=VALUES"),
+        ("submit cfg.yaml --multirun a=1,2", "write hpc-train submit cfg.yaml --sweep a=1,2"),
+        (
+            "submit cfg.yaml -m a=1,2 b=x --cluster local",
+            "here, the first is: hpc-train submit cfg.yaml a=1 b=x --cluster local",
+        ),
+        ("run cfg.yaml --multirun a=1,2", "the first is: hpc-train run cfg.yaml a=1"),
         ("submit cfg.yaml --ckpt_path x", "`hpc-train resume RUN` goes on with a run"),
     ],
 )

@@ -60,6 +60,19 @@ def test_it_is_refused_with_the_step_to_write(
     assert not refused(tmp_path, NETS, "test")
 
 
+def test_both_methods_that_are_to_be_written_are_told_in_one_go(tmp_path: Path) -> None:
+    bare = NETS.replace(f"    def {PREDICTED}\n", "")
+    said = refused(tmp_path, bare)
+    assert said.startswith(
+        "nets.Data has no predict_dataloader, which predict calls: write def pre"
+    )
+    step = "write def predict_step(self, batch, batch_idx): x, y = batch; return self(x)"
+    assert said.endswith(f"; for batches as there, in the model {step}")
+    assert "predict_step" not in refused(
+        tmp_path, bare.replace("x, y = batch", "x, y = two(batch)")
+    )
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

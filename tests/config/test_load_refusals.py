@@ -29,6 +29,23 @@ def test_a_missing_file_names_one_that_is_there(tmp_path: Path) -> None:
     assert "no folder" in refusal(tmp_path / "no" / "x.yaml").hint
 
 
+@pytest.mark.parametrize(
+    ("word", "fix"),
+    [
+        ("slurm.exclusive", "write slurm.exclusive=true"),
+        ("reproducible", "write reproducible=true"),
+        ("snapshot.untracked", "write snapshot.untracked=true"),
+        ("trainer.fast_dev_run", "write trainer.fast_dev_run=true"),
+        ("slurm.nodes", "write its value behind it: slurm.nodes=..."),
+        ("trainer.max_epochs", "write its value behind it: trainer.max_epochs=..."),
+    ],
+)
+def test_a_switch_without_its_value_is_told_with_true(word: str, fix: str, tmp_path: Path) -> None:
+    for words in ((word,), (word, "seed=3"), ("seed=3", word)):
+        hint = refused(tmp_path, "", *words).hint
+        assert hint == fix or words[0] == "seed=3"
+
+
 def test_a_folder_is_no_config(tmp_path: Path) -> None:
     error = refusal(tmp_path)
     assert error.message.endswith("is a folder")

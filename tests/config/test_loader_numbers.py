@@ -134,7 +134,7 @@ def test_workers_by_a_name_of_the_class_are_noted_with_that_name(
     monkeypatch.chdir(tmp_path)
     write(tmp_path, NETS.partition("class Data")[0] + WORKERS, "nets.py")
     words = ("data.init_args.workers=16", "slurm.cpus_per_gpu=1")
-    told = f"{STARTS} slurm.cpus_per_gpu=17, or data.init_args.workers=0"
+    told = f"{STARTS} data.init_args.workers=0, or slurm.cpus_per_gpu=17 where a node has 17 CPUs"
     assert told in api.load(write(tmp_path, MINIMAL), *words).notes
     swept = api.load(write(tmp_path, MINIMAL), words[1], sweep=["data.init_args.workers=16,2"])
     assert told in sweeps.notes_on_first(swept)

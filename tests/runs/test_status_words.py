@@ -349,3 +349,11 @@ def test_the_marks_below_a_line_of_a_traceback_are_no_words(tmp_path: Path) -> N
         "Traceback:\n  base = pathlib.Path()\n         ^^^^^^~~^^^^^\nAttributeError: x\n"
     )
     assert last_words(log) == ("Traceback:", "base = pathlib.Path()", "AttributeError: x")
+
+
+def test_the_layers_that_took_no_weights_stand_behind_these() -> None:
+    fields = {**STARTED.data, "weights": "/a/model.ckpt", "weights_left_out": ["head", "fc"]}
+    begun = status(SUBMITTED, dataclasses.replace(STARTED, data=fields))
+    lines = [*history_lines(begun, 1000.0)]
+    assert "  weights    began with /a/model.ckpt, without head, fc (init_leave_out)" in lines
+    assert begun.to_json()["attempts"][0]["weights_left_out"] == ("head", "fc")

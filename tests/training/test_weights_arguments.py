@@ -69,6 +69,7 @@ def fix_of(weights: Path, **arguments: Any) -> str:
 
 
 ANEW = "; without init_from it begins anew"
+WITHOUT_MORE = "submit again with init_leave_out=[more], and this layer begins fresh; or "
 HAD = f"first (20260101-000000-aaaa) had, or name the weights of such a model{ANEW}"
 
 
@@ -80,8 +81,6 @@ HAD = f"first (20260101-000000-aaaa) had, or name the weights of such a model{AN
         ({"hidden": 8}, {"hidden": 4, "lr": 0.5}, "model.init_args.hidden=8"),
         ({}, {"hidden": 8, "act": "gelu"}, "model.init_args.hidden=4"),  # the text is no size
         ({}, {"classes": 5, "hidden": 8}, "model.init_args.classes=2 model.init_args.hidden=4"),
-        # Other keys as well: whatever differs.
-        ({}, {"deep": True, "act": "gelu"}, "model.init_args.deep=false model.init_args.act=relu"),
     ],
 )
 def test_the_arguments_that_the_weights_need_are_typed(
@@ -89,6 +88,15 @@ def test_the_arguments_that_the_weights_need_are_typed(
 ) -> None:
     made(first, **then)
     assert fix_of(first, **now) == f"submit again with {typed} as {HAD}"
+
+
+def test_of_other_keys_whatever_differs_is_typed_behind_the_layers_to_leave_out(
+    first: Path,
+) -> None:
+    made(first)
+    typed = "model.init_args.deep=false model.init_args.act=relu"
+    fix = f"{WITHOUT_MORE}submit again with {typed} as {HAD}"
+    assert fix_of(first, deep=True, act="gelu") == fix
 
 
 def test_where_nobody_knows_them_the_fix_names_none(first: Path, tmp_path: Path) -> None:
@@ -109,7 +117,7 @@ def test_an_argument_that_cannot_be_typed_is_named(first: Path) -> None:
     made(first)
     said = "first (20260101-000000-aaaa) had model.init_args.width (its default)"
     named = fix_of(first, deep=True, width=5)
-    assert named.startswith("they are of another model: name others; first (2026")
+    assert named.startswith(f"{WITHOUT_MORE}they are of another model: name others; first (2026")
     assert "had model.init_args.deep=false (its default), model.init_args.width (its def" in named
     assert said not in fix_of(first, hidden=8, width=5)  # the sizes are of hidden
 

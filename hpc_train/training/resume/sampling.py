@@ -32,6 +32,7 @@ from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.runs.parent_death import signal_at_parents_death
 from hpc_train.training.empty_data import EmptySetError
+from hpc_train.training.listed_sets import refuse_listed_sets
 from hpc_train.training.private.torch_data import forget_iterator
 from hpc_train.training.resume import seeded_fetch  # noqa: F401 - torch learns of SeededIndices
 from hpc_train.training.resume.sample_order import (
@@ -98,11 +99,13 @@ def loader_at(
         is_script: The batch is that of a script's loader, times its ranks, and of no config.
 
     Raises:
-        ConfigError: the set has another size now, or is too small; or see `is_shuffled`.
+        ConfigError: the set has another size now, or is too small, or a list of sets; or see
+            `is_shuffled`.
     """
     n = len(cast("Any", loader.dataset))
     if n == 0:
         raise EmptySetError(loader.dataset)
+    refuse_listed_sets(loader, default_collate)
     if n < batch.global_batch_size:
         raise ConfigError(
             f"the train set has {n} samples, fewer than global_batch_size "
