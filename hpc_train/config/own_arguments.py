@@ -32,7 +32,7 @@ def argument_hint(section: str, key: str, values: Mapping[str, Any]) -> str:
     Returns:
         Nothing where the class takes nothing that is near.
     """
-    class_path = _class_path(section, values)
+    class_path = class_named(section, values)
     taken = arguments_of(class_path) if class_path else None
     below = below_class(section, values)
     if taken is None or key in taken:
@@ -49,12 +49,12 @@ def argument_hint(section: str, key: str, values: Mapping[str, Any]) -> str:
 
 def is_taken(section: str, key: str, values: Mapping[str, Any]) -> bool:
     """Whether the class is known to take it."""
-    return key in (arguments_of(_class_path(section, values)) or ())
+    return key in (arguments_of(class_named(section, values)) or ())
 
 
 def not_taken_hint(section: str, key: str, values: Mapping[str, Any]) -> str:
     """What to write for an argument that the class surely does not take; else empty."""
-    class_path = _class_path(section, values)
+    class_path = class_named(section, values)
     taken = arguments_of(class_path) if class_path else None
     if taken is None or key in taken:
         return ""
@@ -63,7 +63,7 @@ def not_taken_hint(section: str, key: str, values: Mapping[str, Any]) -> str:
 
 def not_taken(section: str, key: str, values: Mapping[str, Any]) -> str:
     """What is left to say of a setting that the class does not take."""
-    class_path = _class_path(section, values)
+    class_path = class_named(section, values)
     takes = ", ".join(arguments_of(class_path) or ()) or "none"
     return (
         f"{class_path} takes {takes}: let it take {key}, too, and write"
@@ -79,7 +79,8 @@ def form_of_class(class_path: str) -> str:
     return f"{{class_path: {class_path}{f', init_args: {{{needed}}}' if needed else ''}}}"
 
 
-def _class_path(section: str, values: Mapping[str, Any]) -> str:
+def class_named(section: str, values: Mapping[str, Any]) -> str:
+    """The class of a section, as the config has it; empty for none."""
     spec = values.get(section)
     named = (spec.get(CLASS_PATH) or spec.get(TARGET)) if isinstance(spec, Mapping) else ""
     return str(named or "")

@@ -57,3 +57,38 @@ def test_what_was_typed_is_told_as_it_is_typed(tmp_path: Path) -> None:
     assert word == "model.init_args.size=of-${model.init_args.horizon}"
     loaded = load(tmp_path / "cfg.yaml", [word])
     assert loaded.config.model["init_args"]["size"] == "of-6"
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("model.init_args.hidden", "model.init_args.hidden: 24"),
+        ("model.hidden", "model.init_args.hidden: 24, and ${model.init_args.hidden} here"),
+        ("model.init_args.hiden", "model.init_args.hidden: 24, and ${model.init_args.hidden} here"),
+        ("model.init_args.size", "model.init_args.size: ..."),
+        ("data.init_args.kind", 'data.init_args.kind: "wide"'),
+    ],
+)
+def test_an_argument_that_has_a_default_in_its_class_alone_is_to_be_written(
+    name: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    classes = "class B:\n    def __init__(self, size, hidden: int = 24, horizon=6): ...\n"
+    classes += "class C:\n    def __init__(self, kind='wide', width=1, size=1, batch_size=1): ...\n"
+    (tmp_path / "defaulted.py").write_text(classes)
+    text = TEXT.replace("a.B", "defaulted.B").replace("a.C", "defaulted.C")
+    text = text.replace(', size: "WHAT"', "").replace("width: 9", f'width: "${{{name}}}"')
+    with pytest.raises(ConfigError) as caught:
+        load(write(tmp_path, text))
+    assert caught.value.hint.endswith(f"and the config has no line of it: write {line}")
+
+
+def test_a_default_of_a_class_is_typed_where_the_value_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "typed_nets.py").write_text("class B:\n    def __init__(self, hidden=24): ...\n")
+    hint = hint_of(
+        tmp_path, "1", "model.class_path=typed_nets.B", "data.init_args.width=${model.hidden}"
+    )
+    assert "write model.init_args.hidden=24, and ${model.init_args.hidden} here" in hint
