@@ -22,6 +22,7 @@ from hpc_train.config.early_asks import early_asks
 from hpc_train.config.endless_batches import endless_batches
 from hpc_train.config.gathered import tell_together
 from hpc_train.config.hook_notes import REFUSED
+from hpc_train.config.incomplete_calls import incomplete_calls
 from hpc_train.config.late_loaders import early_hook, late_loader
 from hpc_train.config.lengthless_sets import without_length
 from hpc_train.config.load import LoadedConfig
@@ -104,6 +105,7 @@ def _check_assigned(loaded: LoadedConfig, path: Sequence[str]) -> None:
         class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
         wrong = [*filter(None, [assigned_property(class_path, path)])]
         wrong += early_asks(class_path, path, has_epochs=has_epochs)
+        wrong += incomplete_calls(class_path, path)
         tell_together(
             loaded.origins.error(f"{key}.class_path", f": {said}", hint) for said, hint in wrong
         )
