@@ -71,9 +71,14 @@ def evaluation_command(verb: Verb) -> click.Command:
         as_json: bool,
         **flags: Any,
     ) -> int:
+        from hpc_train.python_notes import with_notes
+
         _refuse_files(overrides)
         found = run_to_read(run, runs_dir)
-        made, weights = found.evaluate(verb, *overrides, ckpt=ckpt, cluster=cluster or "", **flags)
+        (made, weights), notes = with_notes(
+            lambda: found.evaluate(verb, *overrides, ckpt=ckpt, cluster=cluster or "", **flags)
+        )
+        print_notes(notes)
         _tell_changes(found.directory)
         told = {"weights": weights}
         if verb == "predict":

@@ -17,7 +17,14 @@ from hpc_train.config.distributions import install, is_well_known
 from hpc_train.config.handed_on import handed_on, instead_of_argument
 from hpc_train.config.lacking_packages import elsewhere
 from hpc_train.config.made_later import check_made_later
-from hpc_train.config.meant_class import fitting, in_a_folder, meant_class, of_an_alias
+from hpc_train.config.meant_class import (
+    fitting,
+    in_a_folder,
+    meant_class,
+    moved_class,
+    of_an_alias,
+    of_the_other_lightning,
+)
 from hpc_train.config.method_signatures import wrong_method
 from hpc_train.config.modules import (
     FoundModule,
@@ -275,30 +282,18 @@ def _no_module(class_path: str, search_path: Sequence[str], wanted: str) -> Conf
     word = class_path.partition(".")[0]
     return ConfigError(
         f"there is no module '{word}' in {search_path[0]} or among the installed packages",
-        _of_the_other_lightning(class_path, search_path)
+        of_the_other_lightning(class_path, search_path)
         or elsewhere(word, Path(search_path[0]))
         or (f"{install(word)}, or submit from its folder" if is_well_known(word) else "")
         or of_an_alias(class_path, search_path)
         or _without_folders(class_path, search_path[:1])
         or in_a_folder(class_path, search_path, wanted)
+        or moved_class(class_path, search_path)
         or did_you_mean(word, submodules(search_path[:1]))
         or meant_class(class_path, search_path, wanted=wanted)
         or did_you_mean(word, submodules(search_path), cutoff=0.8)
         or "install it, or submit from its folder",
     )
-
-
-def _of_the_other_lightning(class_path: str, search_path: Sequence[str]) -> str:
-    """The same class of the package of Lightning that is installed; a model is of one of them."""
-    old, new = "pytorch_lightning.", "lightning.pytorch."
-    for absent, there in ((old, new), (new, old)):
-        if class_path.startswith(absent):
-            same = there + class_path.removeprefix(absent)
-            found = locate(same, search_path)
-            if found is not None and found.name:
-                package = there.partition(".")[0]
-                return f"write {same}: Lightning is installed as {package} here"
-    return ""
 
 
 def _without_folders(class_path: str, own: Sequence[str]) -> str:
@@ -348,12 +343,11 @@ def _no_name(
     last = rest.rpartition(".")[2]
     if "." in rest and last in _classes(names):  # the file's name twice, as in net.net.Net
         return ConfigError(f"{module} has no {kind} '{name}'", f"write {module}.{last}")
-    hint = did_you_mean(name, dict.fromkeys(candidates), prefix=f"{module}.")
+    hint = moved_class(f"{module}.{rest}", search_path) if "." in rest else ""
+    hint = hint or did_you_mean(name, dict.fromkeys(candidates), prefix=f"{module}.")
     if not _classes(names):  # a package, whose modules have them
         hint = hint or meant_class(f"{module}.{rest}", search_path, wanted=wanted)
-    shown = [candidate for candidate in dict.fromkeys(candidates) if not candidate.startswith("_")][
-        :6
-    ]
+    shown = [it for it in dict.fromkeys(candidates) if not it.startswith("_")][:6]
     return ConfigError(
         f"{module} has no {kind} '{name}'",
         hint or (f"it has {', '.join(shown)}" if shown else "check the name"),
