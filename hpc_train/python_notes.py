@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from hpc_train.config.submission_words import again_in_python
+from hpc_train.errors import HpcTrainError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import RunStatus
@@ -34,7 +36,12 @@ def noted(load: Callable[P, LoadedConfig]) -> Callable[P, LoadedConfig]:
 
     @functools.wraps(load)
     def noted_load(*args: P.args, **kwargs: P.kwargs) -> LoadedConfig:
-        loaded = load(*args, **kwargs)
+        try:
+            loaded = load(*args, **kwargs)
+        except HpcTrainError as error:
+            for it in (error, *error.others):
+                it.hint = again_in_python(it.hint)
+            raise
         say(loaded.notes)
         return loaded
 

@@ -37,8 +37,10 @@ GONE = "1.yaml:2: trainer.callbacks replaces the list of 0.yaml:5, of which"
         (
             callbacks(SAVES, OWN),
             callbacks(STOPS),
-            f"{GONE} ModelCheckpoint, Freeze are gone: write them here as well, if that is meant"
-            " to stay",
+            (
+                f"{GONE} ModelCheckpoint, Freeze are gone: write them here as well, if that is"
+                " meant to stay"
+            ),
         ),
         (
             callbacks(SAVES, STOPS),
@@ -48,8 +50,10 @@ GONE = "1.yaml:2: trainer.callbacks replaces the list of 0.yaml:5, of which"
         (
             "loggers: [csv, tensorboard]",
             "loggers: [tensorboard]",
-            "1.yaml:2: loggers replaces the list of 0.yaml:5, of which csv is gone: write it here"
-            " as well, if that is meant to stay",
+            (
+                "1.yaml:2: loggers replaces the list of 0.yaml:5, of which csv is gone: write it"
+                " here as well, if that is meant to stay"
+            ),
         ),
         (
             callbacks(SAVES),
