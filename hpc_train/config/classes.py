@@ -121,6 +121,10 @@ def check_class(
         seen: set[Path] = set()
         check_imports(module, search_path, seen)
         check_nothing_trains(seen, search_path[0])
+        if any(b"parse_args" in it.read_bytes() for it in seen):
+            from hpc_train.config.parsed_on_import import check_parsed  # rarely needed
+
+            check_parsed(seen)
     found = locate(class_path, search_path)
     if found is None:
         _check_not_in_text(module, rest, names, search_path, wanted, may_import=not only_found)

@@ -36,6 +36,7 @@ from hpc_train.config.monitor_modes import mode_notes
 from hpc_train.config.monitor_notes import monitor_notes
 from hpc_train.config.near_hooks import near_hooks
 from hpc_train.config.own_modules import hiding
+from hpc_train.config.parsed_on_import import notes_on_parsed
 from hpc_train.config.paths_not_copied import notes_on_paths_not_copied
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.rank_zero_calls import rank_zero_notes
@@ -98,6 +99,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     yield from rank_zero_notes(loaded, [str(workdir), *sys.path])
     yield from unsynced_notes(loaded, [str(workdir), *sys.path])
     yield from notes_on_inner_imports(loaded, workdir)
+    yield from notes_on_parsed(loaded, workdir)
     yield from unsplit_stream(loaded, [str(workdir), *sys.path])
     yield from _on_unrun(loaded, [str(workdir), *sys.path])
     yield from mode_notes(loaded)

@@ -10,7 +10,7 @@ from pathlib import Path
 from hpc_train.config.class_kind import derives_from, locate
 from hpc_train.config.lightning_home import NEW, OLD, own_files, package_of_project
 from hpc_train.config.modules import find_module, names_of, read_names
-from hpc_train.config.words import did_you_mean
+from hpc_train.config.words import did_you_mean, near_words
 from hpc_train.errors import ConfigError
 
 _SHORTEST = 4  # letters of a name that says something
@@ -128,9 +128,17 @@ def in_a_folder(class_path: str, search_path: Sequence[str], wanted: str) -> str
 
 
 def moved_class(class_path: str, search_path: Sequence[str]) -> str:
-    """`write nets.core.Net` for `nets.model.Net`, where one file of the user's has that class."""
-    name = class_path.rpartition(".")[2]
+    """`write nets.core.Net` for `nets.model.Net`, where one file of the user's has that class.
+
+    A module of a near name comes first, which may have the class from elsewhere.
+    """
+    module, _, name = class_path.rpartition(".")
     project = Path(search_path[0])
+    modules = [it for it, _ in own_files(project)]
+    for near in near_words(module, modules, cutoff=0.8):
+        there = locate(f"{near}.{name}", search_path)
+        if there is not None and there.name:
+            return f"did you mean '{near}.{name}'?"
     inside = [it for it in search_path[1:] if Path(it) != project and _is_source(it, project)]
     for folder in (*inside, search_path[0]):  # a module below src/ has no src in its name
         found = {f"{module}.{it}" for it, module in _own_classes([folder]) if it == name}
