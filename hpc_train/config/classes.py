@@ -37,6 +37,7 @@ from hpc_train.config.modules import (
 )
 from hpc_train.config.named_in_texts import check_named_in_texts
 from hpc_train.config.own_modules import check_imports, check_nothing_trains
+from hpc_train.config.own_python import how_to_see
 from hpc_train.config.python_texts import check_python_texts
 from hpc_train.config.words import did_you_mean
 from hpc_train.config.wrong_kind import check_derives
@@ -288,6 +289,7 @@ def _no_module(class_path: str, search_path: Sequence[str], wanted: str) -> Conf
         f"there is no module '{word}' in {search_path[0]} or among the installed packages",
         of_the_other_lightning(class_path, search_path)
         or elsewhere(word, Path(search_path[0]))
+        or (is_well_known(word) and how_to_see(word, search_path))
         or (f"{install(word)}, or submit from its folder" if is_well_known(word) else "")
         or of_an_alias(class_path, search_path)
         or _without_folders(class_path, search_path[:1])

@@ -60,6 +60,7 @@ from hpc_train.config.twice_normalized import (
     twice_normalized_of_class,
 )
 from hpc_train.config.undefined_names import all_undefined
+from hpc_train.config.unknown_stages import unknown_stages
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.unset_environment import notes_on_unset
 from hpc_train.config.unset_max_steps import unset_max_steps
@@ -214,6 +215,8 @@ def _on_hooks(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
             continue
         yield from hook_notes(wanted_of(key), class_path, found, path)
         yield from trainer_lists(wanted_of(key), class_path, found, path)
+        if key in ("model", "data"):
+            yield from unknown_stages(class_path, found, path)
         yield from near_hooks(wanted_of(key), class_path, found, path)
         if key in ("model", "data") and config.slurm.gpus_per_node > 1:
             yield from only_prepared(class_path, found, path)

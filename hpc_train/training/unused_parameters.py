@@ -39,10 +39,9 @@ def fix_of_unused(error: BaseException, *, of_config: bool) -> str:
         ' (strategy="ddp_find_unused_parameters_true" of a Trainer)'
     )
     if are_frozen:
-        why = (
-            "requires_grad was turned off since DistributedDataParallel was made, as by a callback"
-        )
-        return f"no gradient came to {shown}, whose {why}: {flag}; or freeze in the __init__"
+        since = "since DistributedDataParallel was made (by a callback?)"
+        why = f"no gradient came to {shown}, whose requires_grad was turned off {since}"
+        return f"{why}: {flag}; or freeze them in the model's __init__"
     return f"no gradient came to {shown}: use them in the loss, delete them, or {flag}"
 
 

@@ -110,5 +110,6 @@ def test_parameters_that_were_frozen_since_are_told_with_what_freezes_them(group
         fail(ddp)
     assert failure_of(caught.value, BATCH).fix == (
         "no gradient came to head.weight, head.bias, whose requires_grad was turned off since"
-        f" DistributedDataParallel was made, as by a callback: {KEY}; or freeze in the __init__"
+        f" DistributedDataParallel was made (by a callback?): {KEY}; or freeze them in the model's"
+        " __init__"
     )
