@@ -101,6 +101,8 @@ def unknown_key(
     hint = hint or _what_there_is(section, key, known, values)
     if section == "slurm" and isinstance(values.get(section), Mapping):
         hint = with_value(hint, values[section].get(written), typed=typed)
+    if hint == "write seed" and type(seed := values.get(written)) is int:
+        hint = f"write seed={seed}" if typed else f"write seed: {seed}"
     if not section and not typed:
         hint = below_its_section(hint, written, values, origins)
     others = [it.rpartition(".")[2] for it in users] if section else []
