@@ -18,7 +18,7 @@ _LATER = ("configure_optimizers", "training_step")  # which each training calls
 _MOST = 3  # reads that are shown
 
 
-class _Read(NamedTuple):
+class _KeyRead(NamedTuple):
     """A key that is read by a point, how that is written with brackets, and its line."""
 
     written: str
@@ -64,7 +64,7 @@ def _reads(
     start: ast.FunctionDef,
     class_path: str,
     path: Sequence[str],
-) -> list[_Read]:
+) -> list[_KeyRead]:
     """Where keys of the mapping are surely read by a point."""
     definition = owner.definition
     if name in _stored(start) or not isinstance(definition, ast.ClassDef):
@@ -79,7 +79,7 @@ def _reads(
         own = {it.name: it for it in definition.body if isinstance(it, ast.FunctionDef)}
         later = [own[it] for it in _LATER if it in own]
         methods += [it for it in later if not it.decorator_list]
-    found_reads: list[_Read] = []
+    found_reads: list[_KeyRead] = []
     for method in methods:
         names = {name, held} if method is start else {held}
         for statement in surely_run(method):
@@ -89,7 +89,7 @@ def _reads(
 
 def _in_statement(
     statement: ast.stmt, names: Collection[str], given: Mapping[Any, Any]
-) -> Iterator[_Read]:
+) -> Iterator[_KeyRead]:
     """`cfg.optim.lr` as one read, where `optim` is a mapping with `lr` in it."""
     inner: set[ast.AST] = set()  # of a read that was given
     for node in run_by(statement):
@@ -111,7 +111,7 @@ def _in_statement(
             inner.update(ast.walk(node))
             first = ast.unparse(keys[0].value)
             meant = first + "".join(f'["{it.attr}"]' for it in keys)
-            yield _Read(ast.unparse(keys[-1]), meant, node.lineno)
+            yield _KeyRead(ast.unparse(keys[-1]), meant, node.lineno)
 
 
 def _stored(method: ast.FunctionDef) -> set[str]:
@@ -129,7 +129,7 @@ def _keeps(statement: ast.stmt, name: str) -> bool:
     return is_own and isinstance(statement.value, ast.Name) and statement.value.id == name
 
 
-def _fix(reads: Sequence[_Read]) -> str:
+def _fix(reads: Sequence[_KeyRead]) -> str:
     """`write cfg["lr"] for cfg.lr, and so for cfg.width`."""
     written = list(dict.fromkeys(it.written for it in reads))
     more = f", and so for {', '.join(written[1:_MOST])}" if written[1:] else ""
