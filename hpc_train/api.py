@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -380,17 +379,12 @@ class Run(RunHints):
             HpcTrainError: when there are no weights; ConfigError when a method is missing.
         """
         from hpc_train.backends.plan_evaluation import plan_evaluation
-        from hpc_train.backends.start_run import make_and_start
+        from hpc_train.python_notes import say
 
         planned = plan_evaluation(self.directory, verb, ckpt, overrides, flags)
+        say(planned.notes)
         where = cluster or ("slurm" if self.status().backend == "slurm" else "local")
-        try:
-            made = make_and_start(
-                planned.loaded, planned.plan, planned.workdir, where, planned.held
-            )
-        finally:
-            shutil.rmtree(planned.held, ignore_errors=True)
-        return Run(made), f"{planned.weights.path} ({planned.weights.said})"
+        return Run(planned.start(where)), f"{planned.weights.path} ({planned.weights.said})"
 
     def next_plan(self, *overrides: str, new_snapshot: bool = False, **flags: object) -> NextPlan:
         """What `resume` would submit, or what it would raise; nothing is written."""

@@ -7,8 +7,10 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from hpc_train.config.submission_words import again_in_python
+from hpc_train.errors import HpcTrainError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import RunStatus
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 
+T = TypeVar("T")
 _PACKAGE = Path(__file__).parent
 
 
@@ -33,7 +36,12 @@ def noted(load: Callable[P, LoadedConfig]) -> Callable[P, LoadedConfig]:
 
     @functools.wraps(load)
     def noted_load(*args: P.args, **kwargs: P.kwargs) -> LoadedConfig:
-        loaded = load(*args, **kwargs)
+        try:
+            loaded = load(*args, **kwargs)
+        except HpcTrainError as error:
+            for it in (error, *error.others):
+                it.hint = again_in_python(it.hint)
+            raise
         say(loaded.notes)
         return loaded
 
@@ -47,6 +55,17 @@ def told_end(followed: Iterable[RunStatus]) -> RunStatus:
     if last.state in (RunState.FAILED, RunState.LOST, RunState.TIMED_OUT):
         say([f"{last.name} {last.stands}; `hpc-train diagnose {run_word(last.run_dir)}` tells why"])
     return last
+
+
+def with_notes(call: Callable[[], T]) -> tuple[T, list[str]]:
+    """What a call returns, and what it would have warned of: the command prints that itself."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", HpcTrainNote)
+        returned = call()
+    for it in caught:
+        if not issubclass(it.category, HpcTrainNote):
+            warnings.warn_explicit(it.message, it.category, it.filename, it.lineno)
+    return returned, [str(it.message) for it in caught if issubclass(it.category, HpcTrainNote)]
 
 
 def say(notes: Iterable[str]) -> None:

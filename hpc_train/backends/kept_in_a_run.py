@@ -134,13 +134,19 @@ def put_back(error: ConfigError, run: RunDir, workdir: Path) -> ConfigError | No
 
 
 def config_notes(
-    run: RunDir, before: Plan, typed: Sequence[str], *, in_sweep: bool = False
+    run: RunDir,
+    before: Plan,
+    typed: Sequence[str],
+    words: Sequence[str] = (),
+    *,
+    in_sweep: bool = False,
 ) -> list[str]:
     """That the file which a run was submitted with says something else by now, and what to do.
 
     Args:
         before: Its plan.
         typed: Keys that are given anew as the run goes on.
+        words: Of them what was typed as KEY=VALUE.
         in_sweep: It is one of the points of a sweep that go on together.
     """
     compared = _comparison(run, before, typed)
@@ -152,7 +158,7 @@ def config_notes(
         return [_unreadable(run, error)]
     if not now.pairs:
         return []
-    way = submit_again(run) if in_sweep else _with_the_new_values(run, now, compared)
+    way = submit_again(run) if in_sweep else _with_the_new_values(run, now, compared, words)
     return [f"{_changed_text(run, now)}; {_KEEPS}; with the new: {way}"]
 
 
@@ -224,7 +230,9 @@ def _changed_text(run: RunDir, now: ConfigChanges) -> str:
     return f"{what}: {', '.join(shown[:MOST_SHOWN])}{more}"
 
 
-def _with_the_new_values(run: RunDir, now: ConfigChanges, compared: _Compared) -> str:
+def _with_the_new_values(
+    run: RunDir, now: ConfigChanges, compared: _Compared, typed: Sequence[str]
+) -> str:
     """What to type: the run goes on with them where it may, and is another one where it may not."""
     if all(key.split(".")[0] in _FREE or key in _OF_LENGTH for key in now.pairs):
         above = tuple(f"{key}." for key in now.pairs)  # env.variables={} takes env.variables.A away
@@ -236,8 +244,10 @@ def _with_the_new_values(run: RunDir, now: ConfigChanges, compared: _Compared) -
                 return shlex.join(["hpc-train", "resume", plain_word(run.path), *words])
     has_weights = newest_step(run) and not now.fresh.config.script.path
     if has_weights and any(_may_reshape(key, new) for key, (_, new) in now.pairs.items()):
-        return f"{submit_again(run)}; {_SAME_SHAPES} init_from={run_word(run.path)} behind it"
-    return submit_again(run, *[f"init_from={plain_word(run.path)}"] * bool(has_weights))
+        again = submit_again(run, *typed)
+        return f"{again}; {_SAME_SHAPES} init_from={run_word(run.path)} behind it"
+    weights = [f"init_from={plain_word(run.path)}"] * bool(has_weights)
+    return submit_again(run, *typed, *weights)
 
 
 def _may_reshape(key: str, value: object) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +68,7 @@ def new_project(folder: Path, shape: ProjectShape) -> list[Path]:
         if there:
             raise UsageError(
                 f"{folder} is not empty: {', '.join(there[:3])}{', ...' * (len(there) > 3)}",
-                "name a new folder: hpc-train init my-training",
+                _instead(folder, there),
             )
         return [_write(path, folder, shape) for path in sorted(project_template_dir().iterdir())]
     except (FileExistsError, NotADirectoryError) as error:
@@ -75,6 +77,22 @@ def new_project(folder: Path, shape: ProjectShape) -> list[Path]:
         raise ConfigError(
             f"cannot write {error.filename}: {error.strerror}", "name a folder of yours"
         ) from error
+
+
+def _instead(folder: Path, there: list[str]) -> str:
+    """What to do where the folder is somebody's project."""
+    new = "name a new folder: hpc-train init my-training"
+    if not any(it.endswith(".py") or (folder / it).is_dir() for it in there):
+        return new
+    files = (it for below in (folder, folder / "configs") for it in sorted(below.glob("*.y*ml")))
+    if found := next((it for it in files if _is_config(it)), None):
+        return f"this project has a config: hpc-train run {shlex.quote(str(found))}; else {new}"
+    return f"{new}; a project of your own needs a config alone, such as the config.yaml in there"
+
+
+def _is_config(file: Path) -> bool:
+    text = file.read_text("utf-8", "replace")
+    return re.search(r"^(?:model|script|base|defaults):", text, re.MULTILINE) is not None
 
 
 def _write(path: Path, folder: Path, shape: ProjectShape) -> Path:

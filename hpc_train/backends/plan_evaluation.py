@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +15,9 @@ from hpc_train.backends.find_weights import FoundWeights, choose_and_hold
 from hpc_train.backends.moved_run import at_its_place
 from hpc_train.backends.not_saved_yet import RUN
 from hpc_train.config.compose import COMMAND_LINE
-from hpc_train.config.load import LoadedConfig, load
+from hpc_train.config.load import LoadedConfig, load, with_values
 from hpc_train.config.modules import UNREADABLE
-from hpc_train.config.validate import check, check_methods
+from hpc_train.config.validate import check, check_methods, search_path_of
 from hpc_train.errors import ConfigError, HpcTrainError, UsageError
 from hpc_train.plan.evaluations import NEEDED
 from hpc_train.plan.from_config import make_plan
@@ -28,8 +30,8 @@ from hpc_train.runs.registry import find_run, folders
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.weights_arguments import run_of_weights
 
-_KEY = re.compile(r"\b(?:model|data)\.class_path\b")
-_MEANT = re.compile(r"did you mean '(\w+(?:\.\w+)+)'")
+_KEY = re.compile(r"\b(?:model|data|trainer|loggers)\.(?:\w+\.)*class_path(?=:)")
+_MEANT = re.compile(r"(?:did you mean '|^write )(\w+(?:\.\w+)+)(?:'\?|$)")
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,16 @@ class PlannedEvaluation:
     workdir: Path
     weights: FoundWeights
     held: Path  # a folder with links to them, to move or to remove
+    notes: tuple[str, ...] = ()  # what is kept of the run where another class is named
+
+    def start(self, cluster: str) -> RunDir:
+        """Make the run of it, and submit that to `slurm` or `local`."""
+        from hpc_train.backends.start_run import make_and_start
+
+        try:
+            return make_and_start(self.loaded, self.plan, self.workdir, cluster, self.held)
+        finally:
+            shutil.rmtree(self.held, ignore_errors=True)
 
 
 def _forget_what_has_passed(loaded: LoadedConfig) -> None:
@@ -48,6 +60,39 @@ def _forget_what_has_passed(loaded: LoadedConfig) -> None:
     for key in ("begin", "dependency"):
         if loaded.origins.of(f"slurm.{key}") != COMMAND_LINE:
             setattr(loaded.config.slurm, key, None)
+
+
+def _with_its_arguments(
+    loaded: LoadedConfig, run: RunDir, workdir: Path
+) -> tuple[LoadedConfig, tuple[str, ...]]:
+    """The config whose new classes have what the run's were given, as far as they take it.
+
+    Its weights are those of a model of these arguments: without them another one would be tested.
+
+    Args:
+        loaded: The run's config with what was typed.
+        workdir: Where the classes are.
+
+    Returns:
+        And a line on what was kept, and one on what was left out.
+    """
+    composed = loaded.composed
+    if not composed.dropped:
+        return loaded, ()
+    from hpc_train.config.dropped_arguments import as_typed, notes_on_dropped, still_taken
+
+    path = search_path_of(loaded.config.env, workdir, sys.path)
+    kept = still_taken(composed.dropped, composed.values, loaded.origins, path)
+    notes = []
+    if kept:
+        places = load(run.config).origins
+        of = {key: places.of(key) for key in kept}
+        loaded = with_values(loaded, kept, of, without="")
+        words = " ".join(as_typed(key, it) for key, it in kept.items())
+        notes.append(f"the class that is typed keeps the run's arguments: {words}")
+    composed = loaded.composed
+    notes += notes_on_dropped(composed.dropped, composed.values, loaded.origins, path)
+    return loaded, tuple(notes)
 
 
 def _check_that_it_fits(loaded: LoadedConfig, run: RunDir, workdir: Path, verb: Verb) -> None:
@@ -64,18 +109,18 @@ def _check_that_it_fits(loaded: LoadedConfig, run: RunDir, workdir: Path, verb: 
             raise
         word = run_word(run.path)
         back = f"take that back (hpc-train diff {word} shows it)"
-        if typed := " ".join(_renamed(error)):
-            back += f", or hpc-train {verb} {word} {typed}"
+        told = [(it, _KEY.search(it.message), _MEANT.search(it.hint)) for it in _all(error)]
+        # Those that have another name by now, which the key takes.
+        if words := [f"{key[0]}={meant[1]}" for _, key, meant in told if key and meant]:
+            back += f", or hpc-train {verb} {word} {' '.join(words)}"
         hint = f"the run was trained with another code: {changed}; {back}"
-        raise ConfigError(error.message, hint) from error
+        refused = ConfigError(error.message, hint)
+        refused.others = tuple(it for it, key, meant in told[1:] if not (key and meant))
+        raise refused from error
 
 
-def _renamed(error: HpcTrainError) -> Iterator[str]:
-    """`model.class_path=nets.Net` of each class that has another name by now."""
-    for it in (error, *error.others):
-        key, meant = _KEY.search(it.message), _MEANT.search(it.hint)
-        if key and meant:
-            yield f"{key[0]}={meant[1]}"
+def _all(error: ConfigError) -> Sequence[HpcTrainError]:
+    return (error, *error.others)
 
 
 _ARE = {"test": "a test", "validate": "a validation", "predict": "a prediction"}
@@ -97,17 +142,11 @@ def _no_training(run: RunDir, before: Plan, verb: Verb) -> UsageError:
     return UsageError(f"{what} of {training.name}", f"hpc-train {verb} {shlex.quote(name)}")
 
 
-def plan_evaluation(
-    run: RunDir, verb: Verb, choice: str, overrides: Sequence[str], flags: Mapping[str, object]
-) -> PlannedEvaluation:
-    """Decide it from the run's config: its shape and micro batch, unless they are changed.
-
-    Args:
-        choice: Which weights, see `weights_of_run`.
+def _training_of(run: RunDir, verb: Verb) -> Plan:
+    """The plan of the training whose model is evaluated.
 
     Raises:
-        HpcTrainError: there are no weights.
-        ConfigError: the classes lack a method, or the run carries no config.
+        UsageError: it is no training of a config's; ConfigError when it carries none.
     """
     if verb not in NEEDED:
         raise UsageError(f"{verb!r} is no evaluation", f"write one of {', '.join(NEEDED)}")
@@ -124,9 +163,31 @@ def plan_evaluation(
             f"{run.path} was made by a rendered script, which carries no config",
             "submit the training with hpc-train submit, or call trainer.test yourself",
         )
+    return before
+
+
+def plan_evaluation(
+    run: RunDir, verb: Verb, choice: str, overrides: Sequence[str], flags: Mapping[str, object]
+) -> PlannedEvaluation:
+    """Decide it from the run's config: its shape and micro batch, unless they are changed.
+
+    Args:
+        choice: Which weights, see `weights_of_run`.
+
+    Raises:
+        HpcTrainError: there are no weights.
+        ConfigError: the classes lack a method, or the run carries no config.
+    """
+    before = _training_of(run, verb)
     loaded = load(run.config, overrides, flags=flags)
-    placed, _ = at_its_place(run, before, lambda folder: check(loaded, workdir=folder))
-    config, workdir, runs = loaded.config, Path(placed.workdir), Path(before.runs_dir)
+
+    def check_code(folder: Path) -> None:
+        check(_with_its_arguments(loaded, run, folder)[0], workdir=folder)
+
+    placed, _ = at_its_place(run, before, check_code)
+    workdir, runs = Path(placed.workdir), Path(before.runs_dir)
+    loaded, notes = _with_its_arguments(loaded, run, workdir)
+    config = loaded.config
     config.name = f"{before.name}-{verb}"
     config.init_from, config.init_leave_out = None, []  # the training's own
     config.snapshot.mode = "none"  # it runs in the training's folder, which may be a copy
@@ -144,4 +205,4 @@ def plan_evaluation(
     weights, held = choose_and_hold(run, choice, runs, then)  # last: it makes a folder
     config.init_from = str(weights.path)
     plan = dataclasses.replace(decided, verb=verb, weights=config.init_from)
-    return PlannedEvaluation(loaded, plan, workdir, weights, held)
+    return PlannedEvaluation(loaded, plan, workdir, weights, held, notes)

@@ -217,7 +217,7 @@ def plan_again(
     again = planned()
     if again.cluster == "slurm":
         _refuse_a_wait_for_ever(status, again)
-    notes = (*again.notes, *config_notes(run, again.before, again.typed))
+    notes = (*again.notes, *config_notes(run, again.before, again.typed, overrides))
     return dataclasses.replace(again, last_job=status.job_id, notes=notes)
 
 

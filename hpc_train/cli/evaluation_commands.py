@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,6 +25,9 @@ from hpc_train.errors import UsageError
 from hpc_train.plan.plan import Verb
 from hpc_train.runs.layout import CHECKPOINT_NAME, RunDir
 from hpc_train.runs.run_word import run_word
+
+if TYPE_CHECKING:
+    from hpc_train.api import Run
 
 WHAT = {
     "test": "Test the model of RUN with its test_step, on its test_dataloader.",
@@ -73,8 +77,8 @@ def evaluation_command(verb: Verb) -> click.Command:
     ) -> int:
         _refuse_files(overrides)
         found = run_to_read(run, runs_dir)
-        made, weights = found.evaluate(verb, *overrides, ckpt=ckpt, cluster=cluster or "", **flags)
-        _tell_changes(found.directory)
+        begin = partial(found.evaluate, verb, *overrides, ckpt=ckpt, cluster=cluster or "")
+        made, weights = _told(partial(begin, **flags), found.directory)
         told = {"weights": weights}
         if verb == "predict":
             told["predictions"] = str(made.directory.predictions)
@@ -91,8 +95,13 @@ def evaluation_command(verb: Verb) -> click.Command:
     return command
 
 
-def _tell_changes(run: RunDir) -> None:
+def _told(begin: Callable[[], tuple[Run, str]], run: RunDir) -> tuple[Run, str]:
+    """What `begin` returns, with a line on what is kept of the run, and what has changed since."""
+    from hpc_train.python_notes import with_notes
     from hpc_train.runs.provenance import code_changes
 
+    made, notes = with_notes(begin)
+    print_notes(notes)
     if changes := code_changes(run):
         print_notes([f"the code is not that of the run: {changes}"])
+    return made

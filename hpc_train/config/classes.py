@@ -17,7 +17,15 @@ from hpc_train.config.distributions import install, is_well_known
 from hpc_train.config.handed_on import handed_on, instead_of_argument
 from hpc_train.config.lacking_packages import elsewhere
 from hpc_train.config.made_later import check_made_later
-from hpc_train.config.meant_class import fitting, in_a_folder, meant_class, of_an_alias, only_one
+from hpc_train.config.meant_class import (
+    fitting,
+    in_a_folder,
+    meant_class,
+    moved_class,
+    of_an_alias,
+    of_the_other_lightning,
+    only_one,
+)
 from hpc_train.config.method_signatures import wrong_method
 from hpc_train.config.modules import (
     FoundModule,
@@ -30,6 +38,7 @@ from hpc_train.config.modules import (
 )
 from hpc_train.config.named_in_texts import check_named_in_texts
 from hpc_train.config.own_modules import check_imports, check_nothing_trains
+from hpc_train.config.own_python import how_to_see
 from hpc_train.config.python_texts import check_python_texts
 from hpc_train.config.words import did_you_mean
 from hpc_train.config.wrong_kind import check_derives
@@ -114,6 +123,10 @@ def check_class(
         seen: set[Path] = set()
         check_imports(module, search_path, seen)
         check_nothing_trains(seen, search_path[0])
+        if any(b"parse_args" in it.read_bytes() for it in seen):
+            from hpc_train.config.parsed_on_import import check_parsed  # rarely needed
+
+            check_parsed(seen)
     found = locate(class_path, search_path)
     if found is None:
         _check_not_in_text(module, rest, names, search_path, wanted, may_import=not only_found)
@@ -275,30 +288,19 @@ def _no_module(class_path: str, search_path: Sequence[str], wanted: str) -> Conf
     word = class_path.partition(".")[0]
     return ConfigError(
         f"there is no module '{word}' in {search_path[0]} or among the installed packages",
-        _of_the_other_lightning(class_path, search_path)
+        of_the_other_lightning(class_path, search_path)
         or elsewhere(word, Path(search_path[0]))
+        or (is_well_known(word) and how_to_see(word, search_path))
         or (f"{install(word)}, or submit from its folder" if is_well_known(word) else "")
         or of_an_alias(class_path, search_path)
         or _without_folders(class_path, search_path[:1])
         or in_a_folder(class_path, search_path, wanted)
+        or moved_class(class_path, search_path)
         or did_you_mean(word, submodules(search_path[:1]))
         or meant_class(class_path, search_path, wanted=wanted)
         or did_you_mean(word, submodules(search_path), cutoff=0.8)
         or "install it, or submit from its folder",
     )
-
-
-def _of_the_other_lightning(class_path: str, search_path: Sequence[str]) -> str:
-    """The same class of the package of Lightning that is installed; a model is of one of them."""
-    old, new = "pytorch_lightning.", "lightning.pytorch."
-    for absent, there in ((old, new), (new, old)):
-        if class_path.startswith(absent):
-            same = there + class_path.removeprefix(absent)
-            found = locate(same, search_path)
-            if found is not None and found.name:
-                package = there.partition(".")[0]
-                return f"write {same}: Lightning is installed as {package} here"
-    return ""
 
 
 def _without_folders(class_path: str, own: Sequence[str]) -> str:
@@ -348,13 +350,12 @@ def _no_name(
     last = rest.rpartition(".")[2]
     if "." in rest and last in _classes(names):  # the file's name twice, as in net.net.Net
         return ConfigError(f"{module} has no {kind} '{name}'", f"write {module}.{last}")
-    hint = did_you_mean(name, dict.fromkeys(candidates), prefix=f"{module}.")
+    hint = moved_class(f"{module}.{rest}", search_path) if "." in rest else ""
+    hint = hint or did_you_mean(name, dict.fromkeys(candidates), prefix=f"{module}.")
     hint = hint or only_one(module, names, wanted, search_path)
     if not _classes(names):  # a package, whose modules have them
         hint = hint or meant_class(f"{module}.{rest}", search_path, wanted=wanted)
-    shown = [candidate for candidate in dict.fromkeys(candidates) if not candidate.startswith("_")][
-        :6
-    ]
+    shown = [it for it in dict.fromkeys(candidates) if not it.startswith("_")][:6]
     return ConfigError(
         f"{module} has no {kind} '{name}'",
         hint or (f"it has {', '.join(shown)}" if shown else "check the name"),

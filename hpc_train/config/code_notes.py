@@ -36,6 +36,7 @@ from hpc_train.config.monitor_modes import mode_notes
 from hpc_train.config.monitor_notes import monitor_notes
 from hpc_train.config.near_hooks import near_hooks
 from hpc_train.config.own_modules import hiding
+from hpc_train.config.parsed_on_import import notes_on_parsed
 from hpc_train.config.paths_not_copied import notes_on_paths_not_copied
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.rank_zero_calls import rank_zero_notes
@@ -59,6 +60,7 @@ from hpc_train.config.twice_normalized import (
     twice_normalized_of_class,
 )
 from hpc_train.config.undefined_names import all_undefined
+from hpc_train.config.unknown_stages import unknown_stages
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.unset_environment import notes_on_unset
 from hpc_train.config.unset_max_steps import unset_max_steps
@@ -98,6 +100,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     yield from rank_zero_notes(loaded, [str(workdir), *sys.path])
     yield from unsynced_notes(loaded, [str(workdir), *sys.path])
     yield from notes_on_inner_imports(loaded, workdir)
+    yield from notes_on_parsed(loaded, workdir)
     yield from unsplit_stream(loaded, [str(workdir), *sys.path])
     yield from _on_unrun(loaded, [str(workdir), *sys.path])
     yield from mode_notes(loaded)
@@ -212,6 +215,8 @@ def _on_hooks(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
             continue
         yield from hook_notes(wanted_of(key), class_path, found, path)
         yield from trainer_lists(wanted_of(key), class_path, found, path)
+        if key in ("model", "data"):
+            yield from unknown_stages(class_path, found, path)
         yield from near_hooks(wanted_of(key), class_path, found, path)
         if key in ("model", "data") and config.slurm.gpus_per_node > 1:
             yield from only_prepared(class_path, found, path)

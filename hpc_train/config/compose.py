@@ -15,6 +15,7 @@ from hpc_train.config.number_keys import check_same_kind, meant_key
 from hpc_train.config.origins import Origins
 from hpc_train.config.python_values import no_override
 from hpc_train.config.read import Source, parse_value, read_file
+from hpc_train.config.replaced_values import ReplacedLists, drop_arguments_of_another_class
 from hpc_train.config.script_file import is_script, script_source
 from hpc_train.config.specs import CLASS_PATH, TARGET
 from hpc_train.config.words import did_you_mean
@@ -35,6 +36,7 @@ class Composed:
         self.files: list[Path] = []
         # Of each class that the command line put in another's place: the keys that it dropped
         self.dropped: dict[str, dict[str, Any]] = {}
+        self.replaced = ReplacedLists()
         self.left_out: list[str] = []  # a line on what was written and changes nothing
         self.words: list[str] = []  # what `hpc-train submit` is given for the same config
         # At the top, and begins with x-: an anchor or ${x-...} uses it, and it says nothing else
@@ -64,7 +66,7 @@ class Composed:
         if not prefix and isinstance(values.get("snapshot"), str):
             # Its short form, over or below which the section's other keys stay.
             values = {**values, "snapshot": {"mode": values["snapshot"]}}
-        dropped = _drop_arguments_of_another_class(into, values, prefix, self.origins)
+        dropped = drop_arguments_of_another_class(into, values, prefix, self.origins)
         if dropped and place == COMMAND_LINE:
             self.dropped[f"{prefix}class_path"] = dropped
         for name, value in values.items():
@@ -76,6 +78,7 @@ class Composed:
             if isinstance(value, Mapping) and isinstance(into.get(name), dict) and not empties:
                 self._merge(into[name], value, f"{key}.", places, here)
                 continue
+            self.replaced.add(key, into.get(name), value, self.origins)
             into[name] = _copy(value)
             self.note_origins(key, value, places, here)
 
@@ -140,11 +143,12 @@ class Composed:
 
     def notes(self) -> list[str]:
         """What was left out without being told to."""
+        said = [*self.left_out, *self.replaced.notes(self.values, self.origins)]
         if not self.dropped:
-            return self.left_out
+            return said
         from hpc_train.config.dropped_arguments import notes_on_dropped  # where there are any
 
-        return [*self.left_out, *notes_on_dropped(self.dropped, self.values, self.origins)]
+        return [*said, *notes_on_dropped(self.dropped, self.values, self.origins)]
 
 
 def nested(words: Sequence[Any], value: Any) -> dict[str, Any]:
@@ -361,26 +365,6 @@ def _text(text: str, key: str) -> Any:
     """The value of a key that holds text: as it is typed, but for null and what is in quotes."""
     in_quotes = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
     return parse_value(text, key) if in_quotes or text in ("", "~", "null") else text
-
-
-def _drop_arguments_of_another_class(
-    into: dict[str, Any], values: Mapping[str, Any], prefix: str, origins: Origins
-) -> dict[str, Any]:
-    """Another class_path begins with its own arguments, as Lightning's CLI has it.
-
-    Returns:
-        The keys that were dropped, and their values.
-    """
-    dropped: dict[str, Any] = {}
-    for name in ("class_path", "_target_"):
-        if name in values and name in into and values[name] != into[name]:
-            for stale in [key for key in into if key != name]:
-                value = into.pop(stale)
-                keys = value if stale == "init_args" and isinstance(value, Mapping) else {}
-                below = {f"{prefix}{stale}.{key}": it for key, it in keys.items()}
-                dropped |= below or {f"{prefix}{stale}": value}
-                origins.drop(f"{prefix}{stale}")
-    return dropped
 
 
 def keys_below(value: Any, key: str) -> Iterator[str]:

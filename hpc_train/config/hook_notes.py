@@ -32,7 +32,7 @@ GONE = {
     "training_step_end": "training_step",
     "validation_step_end": "validation_step",
 }
-_STAGED, _STAGE = ("setup", "teardown"), "stage"  # called with stage=... (trainer/call.py)
+STAGED, _STAGE = ("setup", "teardown"), "stage"  # called with stage=... (trainer/call.py)
 # A model with one of these is refused as the fit, or the test, begins
 # (pytorch_lightning, trainer/configuration_validator.py).
 REFUSED = {
@@ -96,7 +96,7 @@ def cannot_be_called(method: ast.FunctionDef, taken: Taken) -> bool:
     needed = len(own) - len(given.defaults)
     by_keyword = dict(zip([it.arg for it in given.kwonlyargs], given.kw_defaults, strict=True))
     count = len(own)
-    if method.name in _STAGED:
+    if method.name in STAGED:
         if _STAGE not in {*by_keyword, *(it.arg for it in own)}:
             return True
         count += _STAGE in by_keyword

@@ -9,6 +9,7 @@ from pathlib import Path
 from hpc_train.config.distributions import install, is_well_known
 from hpc_train.config.modules import FoundModule, NeededImport, submodules
 from hpc_train.config.other_lightning import import_there
+from hpc_train.config.own_python import how_to_see
 from hpc_train.config.words import did_you_mean
 
 # What projects call their own files; PyPI has packages of other people by most of these names.
@@ -22,7 +23,8 @@ _OF_PROJECTS = (
 
 
 def _how_to_get(package: str, search_path: Sequence[str]) -> str:
-    how = f"{install(package)}, or name the environment that has it: env.conda, env.venv"
+    how = how_to_see(package, search_path)
+    how = how or f"{install(package)}, or name the environment that has it: env.conda, env.venv"
     own = elsewhere(package, Path(search_path[0]))
     if own or is_well_known(package):
         return own or how

@@ -11,7 +11,7 @@ from pathlib import Path
 from hpc_train.config.class_kind import derives_from, locate
 from hpc_train.config.lightning_home import NEW, OLD, own_files, package_of_project
 from hpc_train.config.modules import Names, find_module, names_of, read_names
-from hpc_train.config.words import did_you_mean
+from hpc_train.config.words import did_you_mean, near_words
 from hpc_train.errors import ConfigError
 
 _SHORTEST = 4  # letters of a name that says something
@@ -103,6 +103,19 @@ def of_an_alias(class_path: str, search_path: Sequence[str]) -> str:
     return next((f"write {it}" for it in there), "")
 
 
+def of_the_other_lightning(class_path: str, search_path: Sequence[str]) -> str:
+    """The same class of the package of Lightning that is installed; a model is of one of them."""
+    old, new = f"{OLD}.", f"{NEW}."
+    for absent, there in ((old, new), (new, old)):
+        if class_path.startswith(absent):
+            same = there + class_path.removeprefix(absent)
+            found = locate(same, search_path)
+            if found is not None and found.name:
+                package = there.partition(".")[0]
+                return f"write {same}: Lightning is installed as {package} here"
+    return ""
+
+
 def in_a_folder(class_path: str, search_path: Sequence[str], wanted: str) -> str:
     """`write models.resnet.Lit` for `resnet.Lit`, where resnet.py is in the folder models."""
     module, _, name = class_path.rpartition(".")
@@ -113,6 +126,31 @@ def in_a_folder(class_path: str, search_path: Sequence[str], wanted: str) -> str
         it for it in below if it in _own(wanted, search_path)
     ]
     return f"write {fit[0]}" if len(set(fit)) == 1 else ""
+
+
+def moved_class(class_path: str, search_path: Sequence[str]) -> str:
+    """`write nets.core.Net` for `nets.model.Net`, where one file of the user's has that class.
+
+    A module of a near name comes first, which may have the class from elsewhere.
+    """
+    module, _, name = class_path.rpartition(".")
+    project = Path(search_path[0])
+    modules = [it for it, _ in own_files(project)]
+    for near in near_words(module, modules, cutoff=0.8):
+        there = locate(f"{near}.{name}", search_path)
+        if there is not None and there.name:
+            return f"did you mean '{near}.{name}'?"
+    inside = [it for it in search_path[1:] if Path(it) != project and _is_source(it, project)]
+    for folder in (*inside, search_path[0]):  # a module below src/ has no src in its name
+        found = {f"{module}.{it}" for it, module in _own_classes([folder]) if it == name}
+        if found:
+            return f"write {found.pop()}" if len(found) == 1 else ""
+    return ""
+
+
+def _is_source(folder: str, project: Path) -> bool:
+    is_inside = bool(folder) and Path(folder).is_relative_to(project)
+    return is_inside and not {"site-packages", "lib"} & {*Path(folder).parts}
 
 
 def _own(wanted: str, path: Sequence[str]) -> list[str]:

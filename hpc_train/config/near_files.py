@@ -8,6 +8,7 @@ import re
 import shlex
 from pathlib import Path
 
+from hpc_train.config.submission_words import again_above
 from hpc_train.config.words import did_you_mean, near_words
 
 SCRIPTS = (".sh", ".sbatch", ".slurm", ".job", ".bash")  # of the shell
@@ -100,6 +101,16 @@ def _one_folder_down(folder: Path, name: str) -> str:
     if len(found) != 1 or not found[0].is_file():
         return ""
     return f"it is in {found[0].parent}: cd {shlex.quote(str(found[0].parent))}, and again"
+
+
+def above_here(path: Path) -> str:
+    """The line to type where a config is there by that very path from a folder above."""
+    if path.suffix not in (".yaml", ".yml") or path.is_absolute() or ".." in path.parts:
+        return ""
+    for up, place in enumerate(Path.cwd().parents[:3], 1):
+        if (place / path).is_file():
+            return again_above(place, up, path)
+    return ""
 
 
 def near_files(path: Path) -> str:

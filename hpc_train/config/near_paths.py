@@ -25,8 +25,32 @@ def meant_path(text: str, folder: Path) -> str:
     if not 0 < len(parts) <= _MOST_PARTS or "\0" in text or text.startswith("~"):
         return ""
     found = [*dict.fromkeys(_near(Path(), folder, parts))]
-    found = found or _one_below(Path(text), folder)
+    found = _without_ups(parts, folder) or found or _one_below(Path(text), folder)
+    found = found or _above(Path(text), folder)
     return f"did you mean {' or '.join(repr(str(it)) for it in found[:2])}?" if found else ""
+
+
+def path_from(text: str, beside: Path, folder: Path) -> str:
+    """The same file as `text` names in a config's folder, as a path that begins in another folder.
+
+    Empty where that folder has none.
+    """
+    whole = Path(os.path.normpath((folder / beside).absolute() / text))
+    return os.path.relpath(whole, folder) if text and os.path.lexists(whole) else ""
+
+
+def _without_ups(parts: tuple[str, ...], folder: Path) -> list[Path]:
+    """`data/x.csv` for `../data/x.csv`, as it is written in a config below the project's folder."""
+    ups = next((at for at, it in enumerate(parts) if it != ".."), 0)
+    rest = Path(*parts[ups:])
+    return [rest] if ups and os.path.lexists(folder / rest) else []
+
+
+def _above(path: Path, folder: Path) -> list[Path]:
+    """`../x.csv` for the `x.csv` of a job that begins in a folder of the project."""
+    above = Path("..") / path
+    is_file = bool(path.suffix) and not path.is_absolute() and path.parts[:1] != ("..",)
+    return [above] if is_file and (folder / above).is_file() else []
 
 
 def _near(begun: Path, folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:

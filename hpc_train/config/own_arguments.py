@@ -93,9 +93,10 @@ def below_class(section: str, values: Mapping[str, Any]) -> str:
     return f"{section}." if is_target else f"{section}.{INIT_ARGS}."
 
 
-def arguments_of(class_path: str) -> Sequence[str] | None:
+def arguments_of(class_path: str, search_path: Sequence[str] | None = None) -> Sequence[str] | None:
     """The arguments of a class by its text; None where that does not tell."""
-    found = locate(class_path, [str(Path.cwd()), *sys.path])
+    path = [str(Path.cwd()), *sys.path] if search_path is None else search_path
+    found = locate(class_path, path)
     if found is None or found.names is None:
         return None
     parameters = parameters_of(found.name, found.names)

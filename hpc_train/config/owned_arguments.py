@@ -30,7 +30,21 @@ def owned_hint(name: str, asked: Any, said: str, config: Config, origins: Origin
         return _batches(asked, config, origins)
     if name == "logger":
         return logger_hint(asked, typed=origins.is_typed("trainer.logger"))
+    if name == "devices" and (number := _number_of(asked)):
+        key, there = f"slurm.gpus_per_node: {number}", origins.of("slurm.gpus_per_node")
+        if config.slurm.gpus_per_node == number and there != DEFAULT:
+            return f"leave it out: {key} is there"
+        key = key.replace(": ", "=") if origins.is_typed("trainer.devices") else key
+        return f"write {key}, or --gpus {number}"
     return f"leave it out: {said}" if name == "enable_checkpointing" else said
+
+
+def _number_of(devices: Any) -> int:
+    """How many devices are asked for by their number, or by their list; 0 where it is not known."""
+    if isinstance(devices, list):
+        return len(devices)
+    is_number = isinstance(devices, int | str) and not isinstance(devices, bool)
+    return int(devices) if is_number and str(devices).isdecimal() else 0
 
 
 def _by_hand(asked: Any, config: Config) -> str:

@@ -22,7 +22,7 @@ from hpc_train.config.missing_colons import (
     place_of_error,
     with_colon,
 )
-from hpc_train.config.near_files import MADE_BY_US, SCRIPTS, configs_in, near_files
+from hpc_train.config.near_files import MADE_BY_US, SCRIPTS, above_here, configs_in, near_files
 from hpc_train.config.number_keys import check_all_kinds, check_kind, key_of
 from hpc_train.config.plain_texts import place_of, places_in
 from hpc_train.config.value_and_below import value_and_below
@@ -136,7 +136,8 @@ def read_file(path: Path) -> Source:
         if path.is_symlink():
             message = f"{path} is a link to {path.readlink()}, which is not there"
             raise ConfigError(message, "name the file itself") from None
-        raise ConfigError(f"{path}: there is no such file", near_files(path)) from None
+        hint = above_here(path) or near_files(path)
+        raise ConfigError(f"{path}: there is no such file", hint) from None
     except IsADirectoryError:
         raise ConfigError(f"{path} is a folder", configs_in(path)) from None
     except UnicodeDecodeError as error:

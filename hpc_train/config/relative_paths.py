@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hpc_train.config.class_kind import locate
 from hpc_train.config.data_paths import argument_texts, is_absent, is_read, names_a_path
 from hpc_train.config.modules import find_module
-from hpc_train.config.near_paths import meant_path
+from hpc_train.config.near_paths import meant_path, path_from
 from hpc_train.config.specs import read_object
 
 if TYPE_CHECKING:
@@ -54,8 +54,20 @@ def notes_on_relative_paths(loaded: LoadedConfig, workdir: Path) -> Iterator[str
                 if _WEIGHTS.search(text) and not names_a_path(full) and "torch.load(" not in code:
                     continue  # a library may bring a file of that name, `YOLO("yolov8n.pt")`
                 said = f"{loaded.origins.prefix(full)}{full} is {text}, which is not in {workdir}"
-                near = meant_path(text, workdir) or "put it there, or write the whole path"
+                near = _from_its_config(loaded.origins.of(full), text, workdir)
+                near = near or meant_path(text, workdir) or "put it there, or write the whole path"
                 yield f"{said}, from where the job takes relative paths: {near}"
+
+
+def _from_its_config(place: str, text: str, workdir: Path) -> str:
+    """What to write for a path that begins in the folder of the config that has it.
+
+    Args:
+        place: Of the value, as `origins` knows it.
+    """
+    file, colon, _ = place.rpartition(":")
+    path = path_from(text, Path(file).parent, workdir) if colon else ""
+    return f"write {path}" if path else ""
 
 
 def _plain(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -4,17 +4,40 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from hpc_train.config.flags import FLAGS
 from hpc_train.config.secrets import looks_secret
 
 HIDDEN = "VALUE"  # what is kept of a secret
 AND_AGAIN = " && hpc-train submit "  # behind a cd; the path of CFG from there comes behind it
+_AGAIN = re.compile(rf"cd ('[^']+'|[^'\s]+){AND_AGAIN}('[^']+'|[^'\s]+)$")
 _PLAIN = re.compile(r"-?[\d.]+(?:e-?\d+)?|true|false|null", re.IGNORECASE)
 # Of a mapping in one word, {HF_TOKEN: abc}.
 _PAIR = re.compile(r"""([\w.-]+)(\s*[:=]\s*)('[^']*'|"[^"]*"|[^\s,{}]+)""")
 _WITH_PASSWORD = re.compile(r"(://)[^/@\s]+:[^/@\s]+@")
+
+
+def again_above(place: Path, up: int, file: Path) -> str:
+    """The line to type in a folder above.
+
+    Args:
+        place: That folder.
+        up: How many above this one it is.
+        file: The config, from there.
+    """
+    climb = "/".join([".."] * up)
+    return f"it is in {place}: cd {climb}{AND_AGAIN}{shlex.quote(str(file))}"
+
+
+def again_in_python(hint: str) -> str:
+    """The same for who has called `hpc_train.load`; any other hint as it is."""
+    if not (found := _AGAIN.search(hint)):
+        return hint
+    (folder,), (file,) = shlex.split(found[1]), shlex.split(found[2])
+    return f"{hint[: found.start()]}os.chdir({folder!r}), and then hpc_train.load({file!r})"
 
 
 def submission_words(

@@ -27,6 +27,7 @@ from hpc_train.config.late_loaders import early_hook, late_loader
 from hpc_train.config.lengthless_sets import without_length
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.manual_optimization import clipped_by_hand, split_by_hand
+from hpc_train.config.mapping_reads import mapping_reads
 from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, without_loader
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_backward import FIX, own_backward
@@ -67,6 +68,7 @@ def check_refused_by_lightning(loaded: LoadedConfig, path: Sequence[str]) -> Non
         if name.is_sure:
             raise loaded.origins.error(key, f": {said}", name.fix)
     _check_assigned(loaded, path)
+    tell_together(loaded.origins.error(*it) for it in mapping_reads(loaded, path))
     early = early_hook(loaded, path)
     for find in (late_loader, endless_batches):
         said, hint = find(early, path) if early else ("", "")

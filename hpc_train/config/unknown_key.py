@@ -99,6 +99,7 @@ def unknown_key(
     if not hint and section == "slurm":
         hint = UNDER_EXTRA.format(key.replace("_", "-"))
     hint = hint or _what_there_is(section, key, known, values)
+    hint = _with_seed(hint, values.get(written), typed=typed)
     if section == "slurm" and isinstance(values.get(section), Mapping):
         hint = with_value(hint, values[section].get(written), typed=typed)
     if not section and not typed:
@@ -108,6 +109,12 @@ def unknown_key(
     error = origins.error(full, f"is no key of hpc-train{said}", hint)
     error.keys += users  # one mend for all of them
     return error
+
+
+def _with_seed(hint: str, value: Any, *, typed: bool) -> str:
+    if hint != "write seed" or type(value) is not int:
+        return hint
+    return f"write seed={value}" if typed else f"write seed: {value}"
 
 
 def _what_there_is(section: str, key: str, known: Sequence[str], values: Mapping[str, Any]) -> str:

@@ -42,7 +42,7 @@ from hpc_train.config.refused_callbacks import refused_callback
 from hpc_train.config.schema import Config, EnvConfig
 from hpc_train.config.script_file import check_script
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object, wanted_of
-from hpc_train.config.submission_words import AND_AGAIN
+from hpc_train.config.submission_words import AND_AGAIN, again_above
 from hpc_train.config.sure_refusals import check_refused_by_lightning
 from hpc_train.config.trainer_args import NEED_A_LOGGER, check_trainer
 from hpc_train.errors import ConfigError
@@ -288,12 +288,12 @@ def _check_beside(
 
 
 def _from_above(module: str, workdir: Path, config: Path) -> str:
-    """The line to type where a config below `workdir` has its modules in a folder above."""
-    for up, place in enumerate(workdir.parents[:3] if config.is_relative_to(workdir) else (), 1):
-        if module in submodules([str(place)]):
-            typed = shlex.quote(str(config.relative_to(place)))
-            climb = "/".join([".."] * up)
-            return f"it is in {place}: cd {climb}{AND_AGAIN}{typed}"
+    """The line to type where a config has its modules in a folder above it and `workdir`."""
+    if (config.parent / "plan.json").exists():  # a run's own, which is not to be submitted
+        return ""
+    for up, place in enumerate(workdir.parents[:3], 1):
+        if config.is_relative_to(place) and module in submodules([str(place)]):
+            return again_above(place, up, config.relative_to(place))
     return ""
 
 

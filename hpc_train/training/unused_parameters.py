@@ -5,6 +5,7 @@ Imports no torch: whoever judges a rank's end reads it.
 
 from __future__ import annotations
 
+import importlib
 import re
 import traceback
 from typing import Any
@@ -28,7 +29,7 @@ def fix_of_unused(error: BaseException, *, of_config: bool) -> str:
     """
     if not isinstance(error, RuntimeError) or not _SAID.search(str(error)):
         return ""
-    names = _unused(error)
+    names, are_frozen = _unused(error)
     if not names:
         return ""
     shown = ", ".join(names[:_MOST]) + (f" and {len(names) - _MOST} more" * (len(names) > _MOST))
@@ -38,18 +39,31 @@ def fix_of_unused(error: BaseException, *, of_config: bool) -> str:
         else "write find_unused_parameters=True of DistributedDataParallel"
         ' (strategy="ddp_find_unused_parameters_true" of a Trainer)'
     )
+    if are_frozen:
+        since = "since DistributedDataParallel was made (by a callback?)"
+        why = f"no gradient came to {shown}, whose requires_grad was turned off {since}"
+        return f"{why}: {flag}; or freeze them in the model's __init__"
     return f"no gradient came to {shown}: use them in the loss, delete them, or {flag}"
 
 
-def _unused(error: BaseException) -> list[str]:
-    """By torch's own numbers, else those that have no gradient: no step has cleared the others."""
-    wrapped = _wrapped(error)
-    trained = [] if wrapped is None else [it for it in _named(wrapped) if it[1].requires_grad]
+def _unused(error: BaseException) -> tuple[list[str], bool]:
+    """By torch's own numbers, else those that have no gradient: no step has cleared the others.
+
+    Returns:
+        And whether they were frozen since the reducer was made, which waits for them all the same.
+    """
+    if (wrapped := _wrapped(error)) is None:
+        return [], False
+    # Not by an import: the command line reads this file, and torch is loaded where there is one.
+    torch_ddp: Any = importlib.import_module("hpc_train.training.private.torch_ddp")
+    named, reduced = torch_ddp.named_parameters(wrapped), torch_ddp.reduced_names(wrapped)
     if found := _INDICES.search(str(error)):
         told = [int(number) for number in found[1].split()]
-        return [trained[number][0] for number in told if number < len(trained)]
-    names = [name for name, parameter in trained if parameter.grad is None]
-    return names if len(names) < len(trained) else []
+        names = [reduced[number] for number in told if number < len(reduced)]
+    else:
+        names = [name for name in reduced if named[name].grad is None]
+        names = names if len(names) < len(reduced) else []
+    return names, not any(named[name].requires_grad for name in names)
 
 
 def _wrapped(error: BaseException) -> Any:
@@ -59,13 +73,3 @@ def _wrapped(error: BaseException) -> Any:
             if type(value).__name__ == "DistributedDataParallel":
                 return value
     return None
-
-
-def _named(wrapped: Any) -> list[tuple[str, Any]]:
-    ignored = getattr(wrapped, "parameters_to_ignore", ())
-    # Lightning wraps the user's module as it is; torch.compile's wrapper has a name of its own.
-    return [
-        (name.replace("_orig_mod.", ""), parameter)
-        for name, parameter in wrapped.module.named_parameters()
-        if name not in ignored
-    ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+import hpc_train
+from hpc_train.errors import ConfigError
 from tests.cli.mistaken import project, refused
 
 __all__ = ["project"]
@@ -196,3 +199,31 @@ def test_what_translate_prints_for_a_cd_is_taken_when_it_is_typed(
     refused(hpc, project, typed, 3, message, "did you mean 'src/trainer/main.py'?")
     monkeypatch.chdir(project / "src")
     assert hpc("submit", "--dry-run", "../config.yaml").code == 0
+
+
+def test_a_config_that_is_there_from_a_folder_above_is_told_with_the_line_to_type(
+    hpc, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`there is no folder configs either` was told in notebooks/, and then PYTHONPATH."""
+    (project / "configs").mkdir()
+    (project / "cfg.yaml").rename(project / "configs" / "big.yaml")
+    (project / "notebooks" / "old").mkdir(parents=True)
+    monkeypatch.chdir(project / "notebooks")
+    it_is = f"it is in {project}: cd .. && hpc-train"
+    line = f"{it_is} run configs/big.yaml seed=3"
+    absent = "configs/big.yaml: there is no such file"
+    refused(hpc, project, ["run", "configs/big.yaml", "seed=3"], 3, absent, line)
+    no_module = "there is no module 'nets'"
+    refused(hpc, project, ["run", "../configs/big.yaml", "seed=3"], 3, no_module, line)
+    with pytest.raises(ConfigError, match=re.escape(f"{project}: os.chdir('..'), and then")) as it:
+        hpc_train.load("configs/big.yaml")
+    assert it.value.hint.endswith("hpc_train.load('configs/big.yaml')")
+    with pytest.raises(ConfigError, match=re.escape(it.value.hint)):
+        hpc_train.load("../configs/big.yaml")
+    monkeypatch.chdir(project / "notebooks" / "old")
+    up = f"it is in {project}: cd ../.. && hpc-train submit configs/big.yaml"
+    refused(hpc, project, ["submit", "configs/big.yaml"], 3, absent, up)
+    for word in ("../configs/big.yaml", "configs/none.yaml"):
+        folder = word.rpartition("/")[0]
+        said = f"there is no folder {folder} either"
+        refused(hpc, project, ["run", word], 3, "there is no such file", said)

@@ -101,3 +101,14 @@ def test_a_second_init_is_refused_and_git_is_no_content(hpc, without_slurm, tmp_
     (tmp_path / "p" / ".git").mkdir(parents=True)
     assert hpc("init", "p").code == 0
     assert hpc("init", "p").code == 2
+
+
+def test_in_a_project_of_ones_own_its_config_is_told(hpc, without_slurm, tmp_path) -> None:
+    (tmp_path / "nets.py").touch()
+    alone = "a project of your own needs a config alone, such as the config.yaml in there"
+    assert f"fix: name a new folder: hpc-train init my-training; {alone}" in hpc("init").err
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "a b.yaml").write_text("name: x\nmodel: {class_path: nets.Net}\n")
+    (tmp_path / "conda.yaml").write_text("dependencies: [torch]\n")
+    has = "fix: this project has a config: hpc-train run 'configs/a b.yaml'; else name a new folder"
+    assert has in hpc("init").err

@@ -250,7 +250,7 @@ __all__ = ["project"]
         ("submit cfg.yaml model.init_args,lr=1", 3, "is no key", "write model.init_args.lr=1"),
         ("submit cfg.yaml model.init_args.lr==0.1", 3, "is '=0.1'", "write a number: 0.1"),
         ("submit cfg.yaml model.init_args.WIDTH=1", 3, "no such argument", "did you mean 'width'"),
-        ("submit cfg.yaml model.class_path=NETS.Net", 3, "no module 'NETS'", "'nets'"),
+        ("submit cfg.yaml model.class_path=NETS.Net", 3, "no module 'NETS'", "'nets.Net'"),
         ("submit cfg.yaml trainer.max_epochs=1e3", 3, "is 1000.0", "whole number: 1000"),
         ("submit cfg.yaml trainer.max_epochs=3,", 3, "is '3,'", "whole number: 3"),
         ("submit cfg.yaml trainer.limit_val_batches=10%", 3, "is '10%'", "a number: 0.1"),

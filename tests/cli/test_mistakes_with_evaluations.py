@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 import hpc_train
 from hpc_train import api
 from hpc_train.errors import ConfigError
+from hpc_train.python_notes import HpcTrainNote
 from hpc_train.runs.layout import RunDir
-from tests.cli.run_of_yesterday import NETS, ended, evaluation, project, refused, run, saved
+from tests.cli.run_of_yesterday import CONFIG, NETS, ended, evaluation, project, refused, run, saved
 
 __all__ = ["evaluation", "project", "run"]
 
@@ -120,3 +122,76 @@ def test_names_of_a_run_and_a_model_that_others_have_are_told_in_python() -> Non
         _ = hpc_train.load_run  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match=r"write CLASS.load_from_checkpoint\(hpc_train.Run"):
         _ = hpc_train.load_model  # type: ignore[attr-defined]
+
+
+def with_arguments(hpc, project: Path, arguments: str) -> RunDir:
+    """A run whose model has these init_args, which has saved a step."""
+    takes = "lr: float = 0.1, width: int = 2"
+    (project / "nets.py").write_text(NETS.replace("lr: float = 0.1", takes))
+    given = f"{{class_path: nets.Net, init_args: {{{arguments}}}}}"
+    (project / "cfg.yaml").write_text(CONFIG.replace("{class_path: nets.Net}", given))
+    made = RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
+    saved(made, 12)
+    return ended(made, "cancelled")
+
+
+def model_of(evaluated: str) -> object:
+    text = RunDir(Path(json.loads(evaluated)["run_dir"])).config.read_text()
+    return yaml.safe_load(text)["model"].get("init_args")
+
+
+def test_an_evaluation_with_another_class_keeps_the_arguments_of_the_run(
+    hpc, project: Path
+) -> None:
+    """It was tested with the defaults of the class, and its metrics told as those of the run."""
+    with_arguments(hpc, project, "lr: 0.3, width: 5")
+    code = (project / "nets.py").read_text()
+    (project / "moved.py").write_text(code)
+    (project / "less.py").write_text(code.replace(", width: int = 2", ""))
+    (project / "open.py").write_text(code.replace("lr: float = 0.1, width: int = 2", "**rest"))
+    keeps = "note: the class that is typed keeps the run's arguments: "
+    for module in ("moved", "open"):
+        said = hpc("test", "x", f"model.class_path={module}.Net", "--json")
+        assert f"{keeps}model.init_args.lr=0.3 model.init_args.width=5\n" in said.err
+        assert "left out" not in said.err
+        assert model_of(said.out) == {"lr": 0.3, "width": 5}
+    said = hpc("test", "x", "model.class_path=moved.Net", "model.init_args.width=7", "--json")
+    assert f"{keeps}model.init_args.lr=0.3\n" in said.err
+    assert model_of(said.out) == {"lr": 0.3, "width": 7}
+    said = hpc("test", "x", "model.class_path=less.Net", "--json")
+    assert f"{keeps}model.init_args.lr=0.3\n" in said.err
+    assert "left out: model.init_args.width; the new one takes no such argument\n" in said.err
+    assert model_of(said.out) == {"lr": 0.3}
+
+
+@pytest.mark.parametrize("words", [("0", "1"), ("1", "0")])
+def test_arguments_that_are_typed_as_none_are_none(
+    hpc, project: Path, words: tuple[str, str]
+) -> None:
+    with_arguments(hpc, project, "lr: 0.3")
+    (project / "moved.py").write_text((project / "nets.py").read_text())
+    typed = ["model.class_path=moved.Net", "model.init_args={}"]
+    said = hpc("test", "x", *(typed[int(it)] for it in words), "--json")
+    assert "keeps the run's" not in said.err
+    assert not model_of(said.out)
+
+
+def test_an_evaluation_of_python_is_warned_of_what_it_keeps(hpc, project: Path) -> None:
+    made = with_arguments(hpc, project, "lr: 0.3")
+    (project / "moved.py").write_text((project / "nets.py").read_text())
+    with pytest.warns(HpcTrainNote, match="keeps the run's arguments: model.init_args.lr=0.3"):
+        api.Run(made).evaluate("test", "model.class_path=moved.Net", cluster="slurm")
+
+
+def test_classes_that_have_moved_are_told_where_they_are(hpc, project: Path, run: RunDir) -> None:
+    """A near name of a module was told, or nothing, and one class of several."""
+    (project / "nets.py").rename(project / "net.py")
+    moved = "model.class_path=net.Net data.class_path=net.Data"
+    typed = f"hpc-train test {run.run_id} {moved}"
+    fix = refused(hpc, f"test {run.run_id}", "there is no module 'nets'", f", or {typed}")
+    assert "nets.py (deleted)" in fix
+    assert hpc(*typed.split()[1:], "--json").code == 0
+    (project / "sub").mkdir()
+    (project / "net.py").rename(project / "sub" / "others.py")
+    moved = "model.class_path=sub.others.Net data.class_path=sub.others.Data"
+    refused(hpc, f"test {run.run_id}", "there is no module 'nets'", moved)

@@ -332,3 +332,14 @@ def test_a_damaged_checkpoint_is_named_before_a_resume_begins_again(hpc, stopped
     said = hpc("resume", "x", "--dry-run")
     assert "note: it has no whole checkpoint (that of step 16 is damaged: " in said.err
     assert "), and begins again at step 0" in said.err
+
+
+def test_the_line_with_the_new_values_has_what_was_typed(
+    hpc, stopped: RunDir, tmp_path: Path
+) -> None:
+    """It trained for as long as the file said."""
+    (tmp_path / "cfg.yaml").write_text(CONFIG.replace("0.05", "0.5"))
+    (told,) = changed(hpc("resume", "x", "trainer.max_epochs=9", "--dry-run"))
+    assert told.endswith(
+        "--nodes 1 model.init_args.width=4 slurm.time=0:30:00 trainer.max_epochs=9"
+    )

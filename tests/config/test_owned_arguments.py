@@ -115,3 +115,21 @@ def test_braces_in_the_place_of_a_text_are_one_in_quotes(nets: Path) -> None:
     more = f"trainer: {{callbacks: [{spec}]}}\n"
     error = refusal_in(nets, MODEL, "{class_path: nets.Data}", more)
     assert error.hint == 'put it in quotes: "{x}"'
+
+
+@pytest.mark.parametrize(
+    ("asked", "shape", "hint"),
+    [
+        ("2", "", "write slurm.gpus_per_node: 2, or --gpus 2"),
+        ("'4'", "", "write slurm.gpus_per_node: 4, or --gpus 4"),
+        ("[0, 1, 2]", "slurm: {gpus_per_node: 1}", "write slurm.gpus_per_node: 3, or --gpus 3"),
+        ("2", "slurm: {gpus_per_node: 2}", "leave it out: slurm.gpus_per_node: 2 is there"),
+        ("-1", "", "write how many a node has: slurm.gpus_per_node: N, or --gpus N"),
+        ("true", "", "write how many a node has: slurm.gpus_per_node: N, or --gpus N"),
+    ],
+)
+def test_devices_are_told_with_their_number(nets: Path, asked: str, shape: str, hint: str) -> None:
+    more = f"trainer: {{devices: {asked}}}\n{shape}\n"
+    error = refusal_in(nets, MODEL, "{class_path: nets.Data}", more)
+    assert error.message.endswith("trainer.devices is set by hpc-train")
+    assert error.hint == hint

@@ -187,3 +187,51 @@ def test_a_name_below_another_folder_is_not_noted(
     root = words.replace("data}", "data").replace("root: data", "root: imgs")
     told = notes(tmp_path, monkeypatch, f"data.init_args={{{root}}}", text)
     assert bool(told) is ("/tmp" not in words)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "there", "path"),
+    [
+        ("base.yaml", "../houses.csv", "houses.csv", "houses.csv"),
+        ("base.yaml", "../data/houses.csv", "data/houses.csv", "data/houses.csv"),
+        ("base.yaml", "houses.csv", "configs/houses.csv", "configs/houses.csv"),
+        ("base.yaml", "../none/../data/x.csv", "data/x.csv", "data/x.csv"),
+        ("big/base.yaml", "../../data/houses.csv", "data/houses.csv", "data/houses.csv"),
+        ("big/base.yaml", "d/x.csv", "configs/big/d/x.csv", "configs/big/d/x.csv"),
+    ],
+)
+def test_a_path_from_the_folder_of_its_config_is_told_as_it_begins_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str, there: str, path: str
+) -> None:
+    """`../data/x.csv` was told with a whole path, and `../x.csv` by way of the folder above."""
+    project = tmp_path / "project"
+    write(project, "", there)
+    write(project, NETS, "nets.py")
+    monkeypatch.chdir(project)
+    given = f"{{class_path: nets.Data, init_args: {{csv: {text}}}}}"
+    write(project, MINIMAL.replace("{class_path: nets.Data}", given), f"configs/{file}")
+    write(project, f"base: {file}\n", "configs/cfg.yaml")
+    loaded = api.load("configs/cfg.yaml")
+    (told,) = [it for it in loaded.notes if "relative paths" in it]
+    assert told.endswith(said(project, "data.init_args.csv", text, f"write {path}"))
+    assert told.startswith(f"configs/{file}:4: ")
+    typed = api.load("configs/cfg.yaml", f"data.init_args.csv={path}").notes
+    assert not [it for it in typed if "relative paths" in it]
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("../data/houses.csv", "did you mean 'data/houses.csv'?"),
+        ("../../data/houses.csv", "did you mean 'data/houses.csv'?"),
+        ("above.csv", "did you mean '../above.csv'?"),
+        ("../none.csv", WHOLE),
+    ],
+)
+def test_a_path_that_is_typed_from_another_folder_of_the_project_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, fix: str
+) -> None:
+    write(tmp_path, "", "project/data/houses.csv")
+    write(tmp_path, "", "above.csv")
+    (told,) = notes(tmp_path / "project", monkeypatch, f"data.init_args.csv={text}")
+    assert told.endswith(f"relative paths: {fix}")

@@ -54,7 +54,7 @@ def test_what_two_keys_want_mended_is_told_once(
     nets: Path,
 ) -> None:
     error = refusal_in(nets, "{class_path: net.Net}", "{class_path: net.Data}")
-    assert error.hint == "did you mean 'nets'?"
+    assert error.hint == "did you mean 'nets.Net'?"
 
 
 def told(folder: Path, text: str) -> list[str]:

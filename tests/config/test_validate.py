@@ -40,7 +40,7 @@ def test_a_class_is_found_without_importing_its_module(model: str, nets: Path) -
         (
             "{class_path: net.Net}",
             "cfg.yaml:3: model.class_path: there is no module 'net' in",
-            "did you mean 'nets'?",
+            "did you mean 'nets.Net'?",
         ),
         (
             "{class_path: nets.Nett}",
@@ -52,7 +52,7 @@ def test_a_class_is_found_without_importing_its_module(model: str, nets: Path) -
             "nets has no class 'Transformer'",
             "it has Net, Child, Open, Foreign, Hidden",
         ),
-        ("{class_path: pkg.sub.Net}", "pkg has no module 'sub'", "did you mean 'pkg.subs'?"),
+        ("{class_path: pkg.sub.Net}", "pkg has no module 'sub'", "did you mean 'pkg.subs.Net'?"),
         ("{class_path: nets.nets.Net}", "nets has no module 'nets'", "write nets.Net"),
         ("{class_path: pkg.subs}", "pkg.subs is a module, not a class", "'pkg.subs.Deep'"),
         (

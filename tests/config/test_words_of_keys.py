@@ -69,3 +69,9 @@ def test_a_word_that_is_near_to_nothing_is_told_what_there_is(
 ) -> None:
     hint = hint_of(tmp_path, f"{word}: 8", monkeypatch)
     assert hint == "did you mean 'hosts'?" if word == "hots" else hint.startswith("known: name, ")
+
+
+def test_a_seed_by_another_name_is_told_with_its_value(tmp_path: Path) -> None:
+    path = write(tmp_path, f"{MINIMAL}seed_everything: 42\n")
+    assert refusal(path).hint == "write seed: 42"
+    assert refusal(write(tmp_path, MINIMAL), "random_seed=7").hint == "write seed=7"

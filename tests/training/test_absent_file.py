@@ -156,3 +156,7 @@ def test_a_missing_slash_is_told_before_what_else_its_folder_has(
     with pytest.raises(FileNotFoundError) as caught:
         np.loadtxt("clips/dogsc19.wav")
     assert "c19.wav is in the folder clips/dogs, and a slash between" in fix_of(caught.value)
+
+
+def test_a_path_as_the_configs_folder_has_it_is_told_as_the_job_has_it(began: str) -> None:
+    assert fix_of(FileNotFoundError(2, "No such", "../data/houses.csv")) == began

@@ -94,3 +94,22 @@ def test_of_many_parameters_some_are_named(group):
     with pytest.raises(RuntimeError) as caught:
         steps(DistributedDataParallel(net), clears=True)
     assert "more.1.bias and 14 more: use" in failure_of(caught.value, BATCH).fix
+
+
+def test_parameters_that_were_frozen_since_are_told_with_what_freezes_them(group):
+    """As a callback does: of those that are trained now none lacks a gradient."""
+    net = Net()
+    ddp = DistributedDataParallel(net)
+    net.head.requires_grad_(False)
+    ddp(torch.ones(1, 2)).sum().backward()
+
+    def fail(ddp: DistributedDataParallel) -> None:
+        raise RuntimeError(OF_LIGHTNING)
+
+    with pytest.raises(RuntimeError) as caught:
+        fail(ddp)
+    assert failure_of(caught.value, BATCH).fix == (
+        "no gradient came to head.weight, head.bias, whose requires_grad was turned off since"
+        f" DistributedDataParallel was made (by a callback?): {KEY}; or freeze them in the model's"
+        " __init__"
+    )
