@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from hpc_train import api
@@ -33,12 +33,11 @@ def run_to_read(word: str, runs_dir: Path | None = None) -> api.Run:
     Raises:
         NoSuchRunError: there is none; where its job is still there, that is said.
     """
-    with _orphans_told(word):
-        found = api.Run.find(word, runs_dir)
-    tell_folder(word, found.directory.name, found.directory, runs_dir)
-    if is_part_of_id(word, found.directory):
-        _tell_others(word, found.directory, runs_dir)
-    return found
+    found = _found(word, runs_dir, lambda: [api.Run.find(word, runs_dir).directory])[0]
+    tell_folder(word, found.name, found, runs_dir)
+    if is_part_of_id(word, found):
+        _tell_others(word, found, runs_dir)
+    return api.Run(found)
 
 
 def newest_to_read(runs_dir: Path | None) -> RunDir:
@@ -86,8 +85,7 @@ def runs_to_change(word: str, runs_dir: Path | None) -> list[RunDir]:
     where = folders(runs_dir)
     if point := find_point(word, where):
         return [point]
-    with _orphans_told(word):
-        found = matching_runs(word, where, to_change=True)
+    found = _found(word, runs_dir, lambda: matching_runs(word, where, to_change=True), change=True)
     refuse_part_of_ids(word, found)
     return found
 
@@ -103,15 +101,29 @@ def _tell_others(word: str, found: RunDir, runs_dir: Path | None) -> None:
         print_notes([f"{found.run_id} is in {found.path.parent.parent}"])
 
 
-@contextmanager
-def _orphans_told(word: str) -> Iterator[None]:
-    """Name the job, where one is alive that has no run, or whose run's folder is removed."""
-    try:
-        yield
-    except NoSuchRunError:
-        from hpc_train.backends import cancel  # on the way to an error
+def _found(
+    word: str, runs_dir: Path | None, find: Callable[[], list[RunDir]], *, change: bool = False
+) -> list[RunDir]:
+    """What `find` gives; else the run whose folder was moved since its job was submitted.
 
+    Args:
+        change: Something is to be done to it: another folder's is then meant by its id.
+
+    Raises:
+        NoSuchRunError: with the job, where one has no run, or the run's folder is removed.
+    """
+    try:
+        return find()
+    except NoSuchRunError:
+        from hpc_train.backends import cancel, gone_folders  # on the way to an error
+
+        where = folders(runs_dir)
+        run, was = gone_folders.moved_run(word, where) or (None, None)
+        if run and not (change and not is_own(run, where)):
+            print_notes([f"no run answers to {word!r}: {was} was moved to {run.path}"])
+            return [run]
         cancel.refuse_orphan(word)
+        gone_folders.refuse_removed(word)
         cancel.refuse_foreign(word)
         raise
 

@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+from hpc_train.cli.env_mended import keeps_env, with_env_mended
 from hpc_train.cli.more_resources import with_more
 from hpc_train.codec import read_object
 from hpc_train.plan.policy import OF_TRAINING
@@ -52,12 +53,11 @@ def goes_on(status: RunStatus) -> str:
         keeps = f"hpc-train resume {name} keeps the folder"
         return f"in a copy of the project that all nodes see: {submit_again(run)}; {keeps}"
     if kept_variable := _of_its_env(status, run):
-        keeps = f"hpc-train resume {name} keeps the env of its submission"
-        return f"once env.variables.{kept_variable} is mended: {submit_again(run)}; {keeps}"
+        again = submit_again(run)
+        return f"once env.variables.{kept_variable} is mended: {again}; {keeps_env(name)}"
     last = status.attempts[-1] if status.attempts else None
     if last is None and status.state is RunState.FAILED and has_environment(run):
-        keeps = f"hpc-train resume {name} keeps the env of its submission"
-        return f"with env mended: {submit_again(run)}; {keeps}"
+        return with_env_mended(run, name, status.reason)
     if last is None or not _is_own(last.outcome, status):
         return f"hpc-train resume {name}{with_more(status, run)}"
     has_copy = (Path(status.run_dir) / DOCUMENT).is_file()

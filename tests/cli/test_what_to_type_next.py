@@ -177,13 +177,38 @@ def test_an_environment_that_failed_is_mended_in_the_config(submit, capfd, tmp_p
     view = SchedulerView(RunState.FAILED, "NonZeroExitCode", last_words=("soruce: not found",))
     for typed, line in {
         "env.yaml": "with env mended: hpc-train submit env.yaml --gpus 2; hpc-train"
-        " resume {} keeps the env of its submission",
+        " resume {} keeps the env of its submission but for env.KEY=VALUE behind it",
         "my cfg.yaml": "hpc-train resume {}",
     }.items():
         run = submit(typed, "--gpus", "2")
         sent = Event(1.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
         print_end(run_status(run, [sent], view, beat=None, metrics={}, now=1000.0))
         assert f"go on      {line.format(run.run_id)}\n" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("typed", "words", "without"),
+    [
+        (
+            "env.conda=birds",
+            "hpc-train: error: env.conda: no conda",
+            "env.conda=null",
+        ),
+        ("env.modules=[cuda]", "error: env.modules: module load", "'env.modules=[]'"),
+        ("env.setup=[soruce x]", "soruce: not found", "'env.setup=[]'"),
+    ],
+)
+def test_an_environment_that_was_typed_is_left_out_by_resume(
+    submit, capfd, typed: str, words: str, without: str
+) -> None:
+    """The submission with the same key was proposed, which fails once more."""
+    run = submit("my cfg.yaml", typed, "env.variables.A=1")
+    sent = Event(1.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
+    view = SchedulerView(RunState.FAILED, "NonZeroExitCode", last_words=(words,))
+    print_end(run_status(run, [sent], view, beat=None, metrics={}, now=1000.0))
+    key = typed.partition("=")[0]
+    line = f"go on      without {key}: hpc-train resume {run.run_id} {without}; with another: "
+    assert line in capfd.readouterr().out
 
 
 INTERVAL = (
