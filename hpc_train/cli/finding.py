@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import click
+
 from hpc_train import api
 from hpc_train.cli.common import print_notes, shell_word
 from hpc_train.config.words import NEWEST
-from hpc_train.errors import HpcTrainError, NoSuchRunError
+from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
+from hpc_train.plan.evaluations import NEEDED
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import (
@@ -24,6 +28,7 @@ from hpc_train.runs.registry import (
 from hpc_train.runs.sweep_dir import find_point
 from hpc_train.runs.this_folder import InFolderOfRuns, is_own, means_another_folders
 
+_VALUE = re.compile(r"[a-z_]\w*(?:\.\w+)*=.*", re.DOTALL)
 _MOST_READ = 200  # plans, each a file of a shared file system
 
 
@@ -122,10 +127,29 @@ def _found(
         if run and not (change and not is_own(run, where)):
             print_notes([f"no run answers to {word!r}: {was} was moved to {run.path}"])
             return [run]
+        _refuse_value(word)
         cancel.refuse_orphan(word)
         gone_folders.refuse_removed(word)
         cancel.refuse_foreign(word)
         raise
+
+
+def _refuse_value(word: str) -> None:
+    """Raise for KEY=VALUE in the place of RUN, which comes before it."""
+    context = click.get_current_context(silent=True)
+    if context is None or not _VALUE.fullmatch(word):
+        return
+    command, name = context.command_path, context.info_name
+    newest = "" if name == "cancel" else name_of_newest_here(training=name in NEEDED)
+    takes_values = any(it.name == "overrides" for it in context.command.params)
+    typed = f"{command} {newest or 'RUN'}{f' {shell_word(word)}' if takes_values else ''}"
+    which = f" takes this folder's newest {'training' if name in NEEDED else 'run'}"
+    raise UsageError(
+        f"{word!r} is a value, and no run: RUN stands before it"
+        if takes_values
+        else f"{word!r} is a value, and no run",
+        f"{typed}{which if newest else '; `hpc-train list` names the runs'}",
+    )
 
 
 def tell_folder(word: str, name: str, found: InFolderOfRuns, runs_dir: Path | None = None) -> None:

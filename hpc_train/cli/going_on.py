@@ -10,7 +10,7 @@ from hpc_train.cli.env_mended import keeps_env, with_env_mended
 from hpc_train.cli.more_resources import with_more
 from hpc_train.codec import read_object
 from hpc_train.plan.policy import OF_TRAINING
-from hpc_train.plan.states import NO_FOLDER, NO_PYTHON, SUBMIT_AGAIN, Outcome, RunState
+from hpc_train.plan.states import MOVED, NO_FOLDER, NO_PYTHON, SUBMIT_AGAIN, Outcome, RunState
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.session_words import start_again
@@ -58,7 +58,7 @@ def goes_on(status: RunStatus) -> str:
     last = status.attempts[-1] if status.attempts else None
     if last is None and status.state is RunState.FAILED and has_environment(run):
         return with_env_mended(run, name, status.reason)
-    if last is None or not _is_own(last.outcome, status):
+    if last is None or MOVED in status.reason or not _is_own(last.outcome, status):
         return f"hpc-train resume {name}{with_more(status, run)}"
     has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
     renewed = " --new-snapshot" if has_copy else ""

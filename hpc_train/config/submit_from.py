@@ -41,7 +41,7 @@ def class_of_its_project(
 ) -> str:
     """A class of the folder that the config lies in, and the line to type there; else empty.
 
-    Submitted from the folder above several projects, a config means the classes of its own.
+    Submitted from a folder of projects, a config means the classes of its own.
 
     Args:
         class_path: Whose module is not found.
@@ -52,8 +52,8 @@ def class_of_its_project(
     here, file = Path(search_path[0]).resolve(), config.resolve()
     if wanted not in ("LightningModule", "LightningDataModule") or not file.is_relative_to(here):
         return ""
-    if is_well_known(class_path.partition(".")[0]):
-        return ""
+    if is_well_known(class_path.partition(".")[0]) or submodules([str(here)]):
+        return ""  # with modules of its own this is a project, whose classes are meant as well
     for place in reversed([it for it in file.parents if it != here and it.is_relative_to(here)]):
         path = [str(place), *search_path[1:]]
         if own := class_of_project(path, wanted):

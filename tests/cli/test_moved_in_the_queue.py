@@ -112,6 +112,21 @@ def test_a_run_that_was_removed_is_told_by_name_and_id_as_by_its_job(
     assert "no run answers to 'y'" in hpc(command, "y").err
 
 
+def test_one_that_was_moved_before_its_job_ended_is_named_where_it_is(
+    hpc, slurm: Slurm, waiting: RunDir
+) -> None:
+    old = waiting.path.parent.with_name("x-old")
+    waiting.path.parent.rename(old)
+    script = waiting.submitit / ".submission_file_ab.sh"
+    slurm.has("squeue", f"case $* in *--states=all*%o*) echo '7|{script}';; esac")
+    details = f"JobId=7 JobState=FAILED ExitCode=10:0 UserId=me({os.getuid()}) Command={script}"
+    slurm.has("scontrol", f"echo '{details} WorkDir=/'")
+    said = hpc("status", "x").err.splitlines()
+    now = old / waiting.run_id
+    assert said[0].endswith(f", whose folder was moved to {now}; it ended: FAILED (exit code 10)")
+    assert said[1] == f"  fix: hpc-train status {waiting.run_id}"
+
+
 def test_a_project_that_was_renamed_as_a_whole_is_told_and_goes_on_there(
     hpc, slurm: Slurm, project: Path, tmp_path: Path, monkeypatch
 ) -> None:

@@ -68,6 +68,7 @@ def test_a_folder_of_configs_alone_keeps_the_words_of_the_folder_here(
     monkeypatch.chdir(birds)
     config = birds / "experiments" / "base.yaml"
     config.write_text(config.read_text().replace("nets.", "netz."))
+    (birds / "experiments" / "demo.py").write_text((birds / "nets.py").read_text())
     typed = ["submit", "experiments/base.yaml"]
     refused(hpc, birds, typed, 3, "no module 'netz'", "did you mean 'nets'")
     assert "cd " not in hpc(*typed).err

@@ -10,7 +10,7 @@ import pytest
 
 from hpc_train import api
 from hpc_train.cli.following import follow_run, print_end
-from hpc_train.plan.states import RunState
+from hpc_train.plan.states import MOVED, RunState
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import ExitRecord, write_exit
@@ -153,6 +153,17 @@ def test_a_hang_that_came_twice_is_mended_first(submit, capfd) -> None:
     said = "".join(capfd.readouterr())
     assert f"go on      hpc-train resume {run.run_id}, once that is mended; with" in said
     assert said.count("the ranks wait for each other") == 1, "where each was is told once"
+
+
+def test_a_run_whose_folder_was_moved_as_it_trained_goes_on_as_it_is(submit, capfd, hpc) -> None:
+    """It was told to mend what was no mistake of the training, and that no training had begun."""
+    run = submit("my cfg.yaml")
+    reason = f"{MOVED}, from /runs/a/1 to {run.path}; nothing was saved"
+    went_wrong(run, reason, step=3)
+    assert go_on(capfd, run) == f"hpc-train resume {run.run_id}"
+    found = json.loads(hpc("diagnose", run.run_id, "--json").out)
+    assert (found["name"], found["cause"]) == ("moved_folder", reason)
+    assert found["fix"] == f"hpc-train resume {run.run_id} goes on where it is now"
 
 
 def test_a_scripts_arguments_are_kept(submit, capfd) -> None:
