@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.backends.cancel import refuse_foreign, refuse_orphan
+from hpc_train.backends.gone_folders import moved_run, refuse_removed
 from hpc_train.backends.observe import observe
 from hpc_train.backends.sweep_jobs import observe_sweep
 from hpc_train.config.near_files import absent_file
@@ -79,14 +80,28 @@ def _run(word: str, runs_dir: Path | None) -> RunDir | None:
             return None
         if not error.message.startswith("no run answers"):  # a sweep, or a point that it lacks
             return _failed_point(word, where, error)
-        refuse_orphan(word)
-        refuse_foreign(word)
-        if not word.isdigit() and (absent := absent_file(word)):
-            raise UsageError(*absent) from None
-        raise NoSuchRunError(
-            f"{error.message}, and it is no file",
-            _log_meant(word) if word.isdigit() else error.hint,
-        ) from None
+        return _moved(word, where, error)
+
+
+def _moved(word: str, where: Sequence[Path], error: NoSuchRunError) -> RunDir:
+    """The run whose folder was moved since its job was submitted.
+
+    Raises:
+        NoSuchRunError: with the job, where one has no run, or the run's folder is removed; else
+            what was said, and that it is no file.
+        UsageError: it is the path of a file that there is not.
+    """
+    if moved := moved_run(word, where):
+        return moved[0]
+    refuse_orphan(word)
+    refuse_removed(word)
+    refuse_foreign(word)
+    if not word.isdigit() and (absent := absent_file(word)):
+        raise UsageError(*absent) from None
+    raise NoSuchRunError(
+        f"{error.message}, and it is no file",
+        _log_meant(word) if word.isdigit() else error.hint,
+    ) from None
 
 
 def _log_meant(job_id: str) -> str:

@@ -33,9 +33,11 @@ from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.provenance import gone_sources
 from hpc_train.runs.read_plan import read_plan
+from hpc_train.runs.registry import find_run, folders
 from hpc_train.runs.run_word import plain_word, run_word
 from hpc_train.runs.snapshot import copy_at
 from hpc_train.runs.status import RunStatus
+from hpc_train.runs.weights_arguments import run_of_weights
 
 KEPT = ("model", "data", "trainer", "seed", "reproducible", "global_batch_size", "script")
 # What may change while a run goes on.
@@ -293,10 +295,16 @@ def _train_longer(before: Plan) -> str:
 
 
 def _training(before: Plan) -> str:
-    """The name of the training, which that of its evaluation begins with; RUN where it is lost."""
-    import shlex
+    """The name of the training, which that of its evaluation begins with; RUN where it is lost.
 
+    Its id, where a newer run has its name.
+    """
     name = before.name.removesuffix(f"-{before.verb}")
+    its = run_of_weights(Path(before.weights or ""))
+    if its is not None and its.name == name:
+        with contextlib.suppress(HpcTrainError):
+            if find_run(name, folders(Path(before.runs_dir))).run_id != its.run_id:
+                return run_word(its.path)
     return shlex.quote(name) if name != before.name else "RUN"
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from hpc_train.backends.known_plan import known_plan, plan_of_sweep
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.quoting import slug
+from hpc_train.runs.copies import folder_in_script
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.sweep_dir import sweep_of
@@ -51,6 +52,20 @@ def look_for_its_folder(run: RunDir, job_id: str) -> str:
         f"the {moved.what} was moved from {moved.made} to {moved.here}, and its job looks for it"
         f" where it was: the job fails when it starts, unless it is moved back ({moved.back});"
         f" or hpc-train cancel {here}{_resume(moved)}"
+    )
+
+
+def lines_on_its_move(run: RunDir, job_id: str) -> tuple[str, ...]:
+    """The same, a line each as in a run's history."""
+    moved = _moved(run, job_id)
+    if moved is None:
+        return ()
+    where = f"{moved.made}, where its job looks for the {moved.what}"
+    here = shlex.quote(str(moved.here))
+    return (
+        f"moved      from {where}: the job fails when it starts, unless it is moved back",
+        f"back       {moved.back}",
+        f"or         hpc-train cancel {here}{_resume(moved)}",
     )
 
 
@@ -104,6 +119,8 @@ def _moved(run: RunDir, job_id: str) -> _MovedInQueue | None:
     here = sweep.path if sweep else run.path
     runs_dir = Path(plan.runs_dir)
     made = runs_dir / slug(plan.name) / here.name
+    if sweep is None and (submitted := folder_in_script(run)):  # a `resume` elsewhere writes anew
+        made, runs_dir = submitted, submitted.parent.parent
     then = RunDir(made.with_name(run.run_id))
     log = then.job_log(job_id)
     if made == here or log.parent.is_dir() or not _is_seen(runs_dir, here):

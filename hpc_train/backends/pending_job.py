@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.backends.known_plan import known_plan
-from hpc_train.backends.moved_in_queue import look_for_its_folder
+from hpc_train.backends.moved_in_queue import lines_on_its_move
 from hpc_train.plan.states import RunState
 from hpc_train.runs.events import (
     Event,
@@ -23,6 +23,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.scheduler_view import SchedulerView
 from hpc_train.runs.sweep_dir import Entry, entry_at, events_of_point
+from hpc_train.runs.waiting_words import with_lines
 from hpc_train.slurm.jobs import JobView
 from hpc_train.slurm.nodes import NodeRow
 from hpc_train.slurm.pending import (
@@ -59,14 +60,14 @@ def pending_view(
     meanings = (
         _what_for(events, job.reason) or explain_waiting(job.reason, asked),
         NO_LIMIT_IN_FRONT if far else "",
-        look_for_its_folder(run, job.job_id),
     )
+    moved = lines_on_its_move(run, job.job_id)
     return SchedulerView(
         RunState.PENDING,
         job.reason,
         "" if far else job.start,
         _trouble(events, job, asked),
-        meaning="; ".join(filter(None, meanings)),
+        meaning=with_lines("; ".join(filter(None, meanings)), moved),
         resume_with=_resume_with(events, job),
     )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from hpc_train.backends.find_weights import FoundWeights, choose_and_hold
 from hpc_train.backends.moved_run import at_its_place
 from hpc_train.backends.not_saved_yet import RUN
+from hpc_train.backends.replan import python_of
 from hpc_train.config.compose import COMMAND_LINE
 from hpc_train.config.load import LoadedConfig, load, with_values
 from hpc_train.config.modules import UNREADABLE
@@ -197,7 +198,7 @@ def plan_evaluation(
     config.global_batch_size = before.batch.micro_batch_size * shape_of(config).world_size
     _check_that_it_fits(loaded, run, workdir, verb)
     check_methods(loaded, NEEDED[verb], verb, workdir=workdir)
-    python, origins = before.shell.python, loaded.origins
+    python, origins = python_of(before), loaded.origins
     decided = make_plan(config, workdir=workdir, python=python, for_script=True, origins=origins)
     if not runs.is_dir() or any(word.startswith("runs_dir=") for word in overrides):
         runs = workdir / Path(config.runs_dir).expanduser()

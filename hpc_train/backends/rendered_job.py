@@ -16,7 +16,8 @@ from hpc_train.plan.script import PLAN_IN_SCRIPT
 from hpc_train.plan.states import RunState, run_state_of_slurm
 from hpc_train.plan.sweep_plan import SweepPlan
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.registry import find_run
+from hpc_train.runs.registry import find_run, folders
+from hpc_train.runs.run_word import run_word
 from hpc_train.slurm.jobs import JobDetails, job_details
 from hpc_train.slurm.pending import (
     Asked,
@@ -108,8 +109,14 @@ def _refuse_gone(word: str, script: Path, how: str) -> None:
     folder = next(it for it in script.parents if it.name == run_id)
     if folder.exists():
         return
+    what, found = f"{word} was the run {name} ({run_id}), whose folder", None
+    with contextlib.suppress(NoSuchRunError):
+        found = find_run(run_id, folders(None))
+    if found is not None:
+        shown = f"hpc-train status {run_word(found.path)}"
+        raise NoSuchRunError(f"{what} was moved to {found.path}; it ended: {how}", shown)
     raise NoSuchRunError(
-        f"{word} was the run {name} ({run_id}), whose folder is gone ({folder}); it ended: {how}",
+        f"{what} is gone ({folder}); it ended: {how}",
         "where the folder was moved: hpc-train status FOLDER; else submit it again",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ from hpc_train.plan.from_config import make_plan, result_hash
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.script import render_script, script_elsewhere
 from hpc_train.plan.shape import BatchSplitError
+from hpc_train.plan.shell import BROUGHT
 from hpc_train.plan.states import RunState
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
@@ -332,7 +334,7 @@ def _decided(run: RunDir, before: Plan, loaded: LoadedConfig, cluster: str) -> N
             portable = make_plan(
                 loaded.config,
                 workdir=before.workdir,
-                python=before.shell.python,
+                python=python_of(before),
                 for_script=True,
                 origins=loaded.origins,
             )
@@ -358,6 +360,11 @@ def _decided(run: RunDir, before: Plan, loaded: LoadedConfig, cluster: str) -> N
     script = render_script(portable, run_dir=str(run.path))
     typed = tuple(loaded.origins.typed())
     return NextPlan(before, again, script, cluster, to_yaml(loaded.config), typed=typed)
+
+
+def python_of(before: Plan) -> str:
+    """That of the ranks where no env brings one: as it was, else the one that types this."""
+    return sys.executable if before.shell.python == BROUGHT else before.shell.python
 
 
 def _is_same_training(before: Plan, plan: Plan) -> bool:

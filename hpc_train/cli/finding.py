@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+
+import click
 
 from hpc_train import api
 from hpc_train.cli.common import print_notes, shell_word
 from hpc_train.config.words import NEWEST
-from hpc_train.errors import HpcTrainError, NoSuchRunError
+from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
+from hpc_train.plan.evaluations import NEEDED
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import (
@@ -24,6 +28,7 @@ from hpc_train.runs.registry import (
 from hpc_train.runs.sweep_dir import find_point
 from hpc_train.runs.this_folder import InFolderOfRuns, is_own, means_another_folders
 
+_VALUE = re.compile(r"[a-z_]\w*(?:\.\w+)*=.*", re.DOTALL)
 _MOST_READ = 200  # plans, each a file of a shared file system
 
 
@@ -33,12 +38,11 @@ def run_to_read(word: str, runs_dir: Path | None = None) -> api.Run:
     Raises:
         NoSuchRunError: there is none; where its job is still there, that is said.
     """
-    with _orphans_told(word):
-        found = api.Run.find(word, runs_dir)
-    tell_folder(word, found.directory.name, found.directory, runs_dir)
-    if is_part_of_id(word, found.directory):
-        _tell_others(word, found.directory, runs_dir)
-    return found
+    found = _found(word, runs_dir, lambda: [api.Run.find(word, runs_dir).directory])[0]
+    tell_folder(word, found.name, found, runs_dir)
+    if is_part_of_id(word, found):
+        _tell_others(word, found, runs_dir)
+    return api.Run(found)
 
 
 def newest_to_read(runs_dir: Path | None) -> RunDir:
@@ -86,8 +90,7 @@ def runs_to_change(word: str, runs_dir: Path | None) -> list[RunDir]:
     where = folders(runs_dir)
     if point := find_point(word, where):
         return [point]
-    with _orphans_told(word):
-        found = matching_runs(word, where, to_change=True)
+    found = _found(word, runs_dir, lambda: matching_runs(word, where, to_change=True), change=True)
     refuse_part_of_ids(word, found)
     return found
 
@@ -103,17 +106,50 @@ def _tell_others(word: str, found: RunDir, runs_dir: Path | None) -> None:
         print_notes([f"{found.run_id} is in {found.path.parent.parent}"])
 
 
-@contextmanager
-def _orphans_told(word: str) -> Iterator[None]:
-    """Name the job, where one is alive that has no run, or whose run's folder is removed."""
-    try:
-        yield
-    except NoSuchRunError:
-        from hpc_train.backends import cancel  # on the way to an error
+def _found(
+    word: str, runs_dir: Path | None, find: Callable[[], list[RunDir]], *, change: bool = False
+) -> list[RunDir]:
+    """What `find` gives; else the run whose folder was moved since its job was submitted.
 
+    Args:
+        change: Something is to be done to it: another folder's is then meant by its id.
+
+    Raises:
+        NoSuchRunError: with the job, where one has no run, or the run's folder is removed.
+    """
+    try:
+        return find()
+    except NoSuchRunError:
+        from hpc_train.backends import cancel, gone_folders  # on the way to an error
+
+        where = folders(runs_dir)
+        run, was = gone_folders.moved_run(word, where) or (None, None)
+        if run and not (change and not is_own(run, where)):
+            print_notes([f"no run answers to {word!r}: {was} was moved to {run.path}"])
+            return [run]
+        _refuse_value(word)
         cancel.refuse_orphan(word)
+        gone_folders.refuse_removed(word)
         cancel.refuse_foreign(word)
         raise
+
+
+def _refuse_value(word: str) -> None:
+    """Raise for KEY=VALUE in the place of RUN, which comes before it."""
+    context = click.get_current_context(silent=True)
+    if context is None or not _VALUE.fullmatch(word):
+        return
+    command, name = context.command_path, context.info_name
+    newest = "" if name == "cancel" else name_of_newest_here(training=name in NEEDED)
+    takes_values = any(it.name == "overrides" for it in context.command.params)
+    typed = f"{command} {newest or 'RUN'}{f' {shell_word(word)}' if takes_values else ''}"
+    which = f" takes this folder's newest {'training' if name in NEEDED else 'run'}"
+    raise UsageError(
+        f"{word!r} is a value, and no run: RUN stands before it"
+        if takes_values
+        else f"{word!r} is a value, and no run",
+        f"{typed}{which if newest else '; `hpc-train list` names the runs'}",
+    )
 
 
 def tell_folder(word: str, name: str, found: InFolderOfRuns, runs_dir: Path | None = None) -> None:

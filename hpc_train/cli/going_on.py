@@ -6,11 +6,12 @@ import re
 import shlex
 from pathlib import Path
 
+from hpc_train.cli.env_mended import keeps_env, with_env_mended
 from hpc_train.cli.more_resources import with_more
 from hpc_train.cli.own_checkpoints import word_to_go_on
 from hpc_train.codec import read_object
 from hpc_train.plan.policy import OF_TRAINING
-from hpc_train.plan.states import NO_FOLDER, NO_PYTHON, SUBMIT_AGAIN, Outcome, RunState
+from hpc_train.plan.states import MOVED, NO_FOLDER, NO_PYTHON, SUBMIT_AGAIN, Outcome, RunState
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.session_words import start_again
@@ -56,13 +57,12 @@ def goes_on(status: RunStatus) -> str:
         keeps = f"hpc-train resume {name} keeps the folder"
         return f"in a copy of the project that all nodes see: {submit_again(run)}; {keeps}"
     if kept_variable := _of_its_env(status, run):
-        keeps = f"hpc-train resume {name} keeps the env of its submission"
-        return f"once env.variables.{kept_variable} is mended: {submit_again(run)}; {keeps}"
+        again = submit_again(run)
+        return f"once env.variables.{kept_variable} is mended: {again}; {keeps_env(name)}"
     last = status.attempts[-1] if status.attempts else None
     if last is None and status.state is RunState.FAILED and has_environment(run):
-        keeps = f"hpc-train resume {name} keeps the env of its submission"
-        return f"with env mended: {submit_again(run)}; {keeps}"
-    if last is None or not _is_own(last.outcome, status):
+        return with_env_mended(run, name, status.reason)
+    if last is None or MOVED in status.reason or not _is_own(last.outcome, status):
         return f"hpc-train resume {name}{_behind(status, run)}"
     has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
     renewed = " --new-snapshot" if has_copy else ""

@@ -23,6 +23,7 @@ from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import SESSION, RunStatus
 from hpc_train.runs.unsaid_ends import UNEXPLAINED
+from hpc_train.runs.waiting_words import in_short
 
 POLL_S = 0.3
 MOST_OF_ERROR = 200  # characters
@@ -75,7 +76,7 @@ def command(
     if not follow:
         texts = list(logs.news())
         if not texts and not logs.files():
-            raise _no_log(found, "" if every or supervisor else f"rank {rank or 0} of ")
+            raise _no_log(found, logs.owner)
         if not texts and lines != 0:
             click.echo(_nothing_yet(found, logs.who, attempt), err=True)
         click.echo("".join(texts), nl=False)
@@ -143,6 +144,11 @@ class _Logs:
         """Who writes them."""
         of_ranks = "no rank" if self.rank is None else f"rank {self.rank}"
         return "the supervisor" if self.supervisor else of_ranks
+
+    @property
+    def owner(self) -> str:
+        """The same in front of the run's name; empty for all of it."""
+        return "" if self.supervisor or self.rank is None else f"rank {self.rank} of "
 
     def has_text(self) -> bool:
         """Whether those that are there now have had some."""
@@ -212,9 +218,13 @@ def _no_log(run: api.Run, who: str) -> HpcTrainError:
     if status.state.ended:
         kind = RunFailedError if status.state in UNEXPLAINED else HpcTrainError
         hint = f"hpc-train status {run_word(status.run_dir)} says why"
+        if status.state is RunState.CANCELLED:
+            goes_on = "lets it go on" if status.attempts else "begins it"
+            hint = f"hpc-train resume {run_word(status.run_dir)} {goes_on}"
         if (earlier := _attempt_with_logs(run)) is not None:
             hint = f"attempt {earlier} has: --attempt {earlier}; {hint}"
-        return kind(f"{who}{name} has left no log", hint)
+        why = f": {status.stands}" if status.state is RunState.CANCELLED else ""
+        return kind(f"{who}{name} has left no log{why}", hint)
     return HpcTrainError(f"{who}{name} has no log yet: it is {_stands(status)}", "-f waits for it")
 
 
@@ -227,7 +237,7 @@ def _attempt_with_logs(run: api.Run) -> int | None:
 def _stands(status: RunStatus) -> str:
     """Its state and why, with what Slurm's word for it means."""
     is_told = status.meaning and not status.trouble
-    return f"{status.stands} ({status.meaning})" if is_told else status.stands
+    return f"{status.stands} ({in_short(status.meaning)})" if is_told else status.stands
 
 
 def _nothing_yet(run: api.Run, who: str, asked: int | None) -> str:
@@ -260,25 +270,26 @@ def _follow(run: api.Run, logs: _Logs, attempt: int | None) -> Iterator[str]:
     """New text as it comes, to the end of the run or of the one attempt."""
     waiting, shown, told = False, False, ""
     statuses = run.follow()
-    next_status = 0.0
-    ended = False
+    next_status, ended, status = 0.0, False, None
     while True:
         texts = list(logs.news(ended=ended))
         yield from texts
         shown = shown or bool(texts)
         if ended and not texts:
+            if status and not status.attempts and not logs.files():
+                raise _no_log(run, logs.owner)
             if not shown and logs.files() and logs.last != 0:
                 click.echo(_nothing_yet(run, logs.who, attempt), err=True)
             return
-        if not waiting and not logs.files():
-            waiting = True
-            click.echo(f"waiting for {run.log_file(logs.rank or 0, attempt)}", err=True)
         if time.monotonic() >= next_status:
             next_status = time.monotonic() + 2
             status = next(statuses)
             ended = _is_over(status, attempt) or status.state.ended
             if not ended and not logs.has_text():
                 told = _tell_waiting(status, logs, told)
+        if not waiting and not ended and not logs.files():
+            waiting = True
+            click.echo(f"waiting for {run.log_file(logs.rank or 0, attempt)}", err=True)
         time.sleep(0 if ended else POLL_S)
 
 

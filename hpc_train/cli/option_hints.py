@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from hpc_train.cli.multirun_words import of_multirun
 from hpc_train.cli.typed_values import dependency_with, key_with, option_with, typed_value
 from hpc_train.config.gpu_counts import option_for_gpus
 from hpc_train.config.words import EVERY
+
+if TYPE_CHECKING:
+    from hpc_train.plan.launcher_options import OptionRule
 
 _CLICKS_WORDS = {"INTEGER": "N", "FLOAT": "N", "PATH": "FILE", "TEXT": "VALUE"}
 _FROM_TO = re.compile(r"\s*(\d+)\s*(?:-|\.\.\.?|:|to)\s*(\d+)\s*")
@@ -323,7 +327,6 @@ def _as_key(context: click.Context, option: str, value: str, elsewhere: str, beh
     from hpc_train.config.other_words import OTHER_WORDS, SAID_OF_KEYS, SWITCHES
     from hpc_train.config.sbatch_names import OWNED, SHORT
     from hpc_train.config.unknown_key import key_of_word
-    from hpc_train.plan.launcher_options import ACCELERATE, DEEPSPEED, TORCHRUN
     from hpc_train.plan.translate_slurm import key_of_option
 
     name = option.lstrip("-").replace("_", "-")
@@ -334,7 +337,7 @@ def _as_key(context: click.Context, option: str, value: str, elsewhere: str, beh
         return said
     if (meant := SWITCHES.get(name.replace("-", "_"))) and not behind:
         return f"a key of the config has no dashes: {meant}"
-    rule = TORCHRUN.get(name) or ACCELERATE.get(name) or DEEPSPEED.get(name)
+    rule = _rule_of(name, is_behind=bool(behind))
     counted = rule.to if rule and rule.does == "number" else "all_ranks" if name == "ntasks" else ""
     flags = {flag.key: flag.option for flag in FLAGS.values() if flag.option in own}
     key = key_of_option(name)
@@ -354,6 +357,15 @@ def _as_key(context: click.Context, option: str, value: str, elsewhere: str, beh
             return dependency_with(value, has_after="--after" in own)
         return f"a key of the config has no dashes: {key_with(key, value)}{takes}"
     return rule.why if rule else nothing or OWNED.get(name, behind) or _longer(context, option)
+
+
+def _rule_of(name: str, *, is_behind: bool) -> OptionRule | None:
+    """What is done with an option of a launcher; sbatch has --quiet as well."""
+    from hpc_train.plan.launcher_options import ACCELERATE, DEEPSPEED, TORCHRUN
+
+    if name == "quiet" and not is_behind:
+        return None
+    return TORCHRUN.get(name) or ACCELERATE.get(name) or DEEPSPEED.get(name)
 
 
 def _options(context: click.Context | None) -> list[click.Parameter]:

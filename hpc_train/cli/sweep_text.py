@@ -13,7 +13,7 @@ from hpc_train import sweeps
 from hpc_train.cli.common import print_json, print_notes, print_table, tell_unchecked
 from hpc_train.cli.plan_text import plan_lines
 from hpc_train.plan.script import PLAN_IN_SCRIPT, render_sweep
-from hpc_train.plan.sweep_plan import SweepPlan, point_text
+from hpc_train.plan.sweep_plan import SweepPlan, point_text, points_text
 from hpc_train.runs.events import end_of, has_begun, read_events
 from hpc_train.runs.history_text import clock
 from hpc_train.runs.run_word import run_word
@@ -52,7 +52,7 @@ def tell_submitted(sweep: sweeps.Sweep, *, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    click.echo(f"submitted  job array {job_id}, {points} points")
+    click.echo(f"submitted  job array {job_id}, {points_text(points)}")
     click.echo(f"sweep      {directory.path}")
     click.echo(f"watch      hpc-train status {name}")
     click.echo(f"a point    hpc-train logs -f {name}-0")
@@ -104,7 +104,8 @@ def tell_cancelled(sweep: sweeps.Sweep, *, as_json: bool) -> None:
     if as_json:
         print_json({"schema_version": 1, "sweep": name, "points": points})
         return
-    click.echo(f"cancelling {len(points)} points of {name}; their ranks save if there is time")
+    told, whose = points_text(len(points)), "its" if len(points) == 1 else "their"
+    click.echo(f"cancelling {told} of {name}; {whose} ranks save if there is time")
     word = run_word(sweep.directory.path)
     histories = [read_events(sweep.directory.point(number).events) for number in points]
     trains = any(has_begun(events) and not end_of(events) for events in histories)
@@ -122,11 +123,11 @@ def tell_resumed(
     if overrides or given:
         jobs = sweep.resume_each(*overrides, **given)
         document |= {"points": list(jobs), "job_ids": list(jobs.values())}
-        said = f"{len(jobs)} points, each as a job of its own: {', '.join(jobs.values())}"
+        said = f"{points_text(len(jobs))}, each as a job of its own: {', '.join(jobs.values())}"
     else:
         job_id, points = sweep.resume()
         document |= {"job_id": job_id, "points": points}
-        said = f"{len(points)} points as job array {job_id}"
+        said = f"{points_text(len(points))} as job array {job_id}"
     _note_config(sweep, document["points"], [it.partition("=")[0] for it in overrides])
     if as_json:
         print_json(document)

@@ -21,7 +21,10 @@ _MOST_FILES = 50  # of the folder: a few milliseconds each
 
 def own_files(folder: Path) -> Iterator[tuple[str, Path]]:
     """The Python files of the user's folder that can be imported, by their modules."""
-    files = [*sorted(folder.glob("*.py")), *sorted(folder.glob("[!._]*/**/*.py"))]
+    try:
+        files = [*sorted(folder.glob("*.py")), *sorted(folder.glob("[!._]*/**/*.py"))]
+    except OSError:  # of a folder that goes meanwhile, as those of /proc do
+        files = sorted(folder.glob("*.py"))
     for file in files[:_MOST_FILES]:
         words = file.relative_to(folder).with_suffix("").parts
         if all(map(str.isidentifier, words)):  # nothing imports it by any other name

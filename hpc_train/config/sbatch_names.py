@@ -34,7 +34,20 @@ _HELD = (
     "leave it out; scontrol hold JOB holds what is submitted, scontrol release JOB lets it begin,"
     " and slurm.begin=16:00 has it wait until then"
 )
-_COMMAND = "it is the command's business: see `hpc-train submit --help`"
+_OUTPUT = {  # what sbatch prints, or reads, and whose job it is
+    "parsable": "leave it out: hpc-train submit CFG --json prints the job's number as job_id;"
+    " to wait for the run: hpc-train submit NEXT --after RUN",
+    "quiet": "leave it out: hpc-train submit CFG > /dev/null prints nothing but what is wrong",
+    "verbose": "leave it out: hpc-train submit CFG --dry-run -v shows all that sbatch is given",
+    "help": "see hpc-train submit --help, or sbatch --help",
+    "usage": "see hpc-train submit --help, or sbatch --usage",
+    "version": "see hpc-train --version, or sbatch --version",
+    "clusters": "leave it out, and type export SLURM_CLUSTERS=NAME, for submit and for status",
+    "input": "leave it out: a rank reads nothing but its files",
+    "nodefile": "write slurm.nodelist",
+    "wrap": "write the command into a script: hpc-train submit SCRIPT",
+    **dict.fromkeys(("uid", "gid"), "leave it out: a job is of the user who submits it"),
+}
 OWNED: Mapping[str, str] = {
     **{
         name.replace("_", "-"): f"write slurm.{name}"
@@ -61,13 +74,7 @@ OWNED: Mapping[str, str] = {
     "open-mode": "logs are in the run directory, and a requeue appends to them",
     "array": "write sweep: {KEY: [VALUES]}, or --sweep KEY=VALUES: it makes a job array",
     "chdir": "submit from the folder where the job should start",
-    **dict.fromkeys(
-        (
-            *("clusters", "help", "input", "nodefile", "parsable", "quiet"),
-            *("usage", "verbose", "version", "wrap", "uid", "gid"),
-        ),
-        _COMMAND,
-    ),
+    **_OUTPUT,
     "hold": _HELD,
     "test-only": "hpc-train submit --test-only asks whether and when it would start",
     "wait": "hpc-train submit --wait stays until its end",

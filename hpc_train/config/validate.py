@@ -33,7 +33,7 @@ from hpc_train.config.made_folders import check_made_folders
 from hpc_train.config.meant_sweep import several_values
 from hpc_train.config.method_signatures import returns_nothing
 from hpc_train.config.misnamed_methods import renamed
-from hpc_train.config.modules import find_module, submodules
+from hpc_train.config.modules import find_module
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_modules import check_hidden
 from hpc_train.config.plain_texts import told_unquoted
@@ -42,7 +42,7 @@ from hpc_train.config.refused_callbacks import refused_callback
 from hpc_train.config.schema import Config, EnvConfig
 from hpc_train.config.script_file import check_script
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object, wanted_of
-from hpc_train.config.submission_words import AND_AGAIN, again_above
+from hpc_train.config.submit_from import class_of_its_project, folder_of_module
 from hpc_train.config.sure_refusals import check_refused_by_lightning
 from hpc_train.config.trainer_args import NEED_A_LOGGER, check_trainer
 from hpc_train.errors import ConfigError
@@ -272,29 +272,16 @@ def _check_callback(
 def _check_beside(
     key: str, spec: dict[str, Any], loaded: LoadedConfig, workdir: Path, path: Sequence[str]
 ) -> None:
-    """Name the folder to submit from, where the module lies beside the config and not here."""
+    """Name the folder to submit from, where the module lies by the config and not here."""
     class_path, _ = read_object(spec, key, loaded.origins)
-    folder, module = loaded.files[-1].parent, class_path.partition(".")[0]
+    module, config = class_path.partition(".")[0], loaded.files[-1]
     if find_module(module, path)[0] is not None:
         return
-    form = _form(spec)
-    message = f": there is no module '{module}' in {workdir}"
-    if folder.resolve() != workdir.resolve() and module in submodules([str(folder)]):
-        file = shlex.quote(loaded.files[-1].name)
-        hint = f"submit from there: cd {shlex.quote(str(folder))}{AND_AGAIN}{file}"
-        raise loaded.origins.error(f"{key}.{form}", f"{message}, and it lies in {folder}", hint)
-    if hint := _from_above(module, workdir.resolve(), loaded.files[-1].resolve()):
-        raise loaded.origins.error(f"{key}.{form}", message, hint)
-
-
-def _from_above(module: str, workdir: Path, config: Path) -> str:
-    """The line to type where a config has its modules in a folder above it and `workdir`."""
-    if (config.parent / "plan.json").exists():  # a run's own, which is not to be submitted
-        return ""
-    for up, place in enumerate(workdir.parents[:3], 1):
-        if config.is_relative_to(place) and module in submodules([str(place)]):
-            return again_above(place, up, config.relative_to(place))
-    return ""
+    more, hint = folder_of_module(module, workdir, config)
+    hint = hint or class_of_its_project(class_path, path, wanted_of(key), config)
+    if hint:
+        message = f": there is no module '{module}' in {workdir}{more}"
+        raise loaded.origins.error(f"{key}.{_form(spec)}", message, hint)
 
 
 def _check_object(

@@ -38,6 +38,7 @@ _OWN_WORDS = re.compile(r"[\d:]{8} hpc-train: ")
 _OF_A_RANK = (Outcome.USER_ERROR, Outcome.OUT_OF_MEMORY)
 _OF_OWN_CODE = ("user", "gpu_memory", "check", ENDED_ITSELF, WORKER_KILLED)
 # A process that ended without a word: what the logs know of why goes before it.
+_CANCELLED_BEFORE = "cancelled_before"
 _LEFT_UNSAID = "left_unsaid"
 # Of these the logs may know more; the cause itself says that it is the likely one.
 LIKELY = ("killed_rank",)
@@ -75,6 +76,11 @@ def diagnosis_of(
     finding, logs = _why(run, status, record, job_record, reads_logs=reads_logs)
     if finding is None:
         return Diagnosis(of=run.run_id, state=state, notes=(*notes, *logs.notes))
+    if finding.name == _CANCELLED_BEFORE:  # which the state and the evidence say in its words
+        state, finding = (
+            state.removesuffix(f": {status.reason}"),
+            replace(finding, evidence=(), times=0),
+        )
     if record and record.outcome in _OF_A_RANK:
         finding = replace(finding, where=record.where)
     if reads_logs and (seen := last_sample(run, finding.name, finding.node)):

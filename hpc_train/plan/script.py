@@ -13,7 +13,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import escape_pattern, fits_output, quote_sbatch, quote_shell
 from hpc_train.plan.shell import environment_lines
 from hpc_train.plan.states import NO_PYTHON
-from hpc_train.plan.sweep_plan import SweepPlan, array_text
+from hpc_train.plan.sweep_plan import SweepPlan, array_text, points_text
 
 HEREDOC = "HPC_TRAIN_PLAN"
 PLAN_IN_SCRIPT = re.compile(rf"(?<=<<'{HEREDOC}'\n).*?(?=^{HEREDOC}$)", re.DOTALL | re.MULTILINE)
@@ -68,7 +68,7 @@ def render_sweep(sweep: SweepPlan, *, sweep_dir: str | None = None) -> str:
     )
     return _rendered(
         sweep.plan,
-        title=f"a sweep of {len(sweep.points)} points, the first: {_title(sweep.plan)}",
+        title=f"a sweep of {points_text(len(sweep.points))}, the first: {_title(sweep.plan)}",
         options=[*options, f"--array={tasks}"],
         where="" if sweep_dir is None else f" --sweep-dir {quote_shell(sweep_dir, 'runs_dir')}",
         body=sweep.to_json().rstrip("\n"),

@@ -14,6 +14,7 @@ from hpc_train.plan.setup_watch import FAILED, watched
 # one core, and SLURM_EXPORT_ENV=NONE, which sbatch --export leaves behind, would start the ranks
 # without their environment (srun(1), --export). SLURM_CONF stays: a cluster may need it.
 FORGET = f"unset ${{!SLURM_CPU_BIND*}} ${{!SLURM_MEM_BIND*}} SLURM_EXPORT_ENV {FAILED}"
+BROUGHT = "python"  # of the environment that the lines activate
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
 _OURS = re.compile(
     r"(?:SLURM_|SLURMD_|HPC_TRAIN_|TORCHELASTIC_).*\Z"
@@ -51,7 +52,7 @@ def shell_plan(
         setup=[*ours, *env.setup],
         variables=dict(env.variables),
         passthrough=list(env.passthrough),
-        python="python" if activates else python,
+        python=BROUGHT if activates else python,
         own_from=len(ours),
     )
 

@@ -17,6 +17,7 @@ CANCEL_ASKED = "`hpc-train cancel` asked for it"
 # In a reason, before the keys that have to be others: `resume` would refuse them.
 SUBMIT_AGAIN = "submit again with"
 NO_FOLDER = "the working folder"  # before its path, of a job whose node has not that folder
+MOVED = "its folder was moved while it ran"  # before both places: an attempt's end
 NO_PYTHON = "does not see the Python of this job"  # behind a node's name, before the path
 
 

@@ -151,6 +151,11 @@ def array_text(numbers: Sequence[int], at_most: int | None = None) -> str:
     return text if at_most is None else f"{text}%{at_most}"
 
 
+def points_text(count: int) -> str:
+    """`1 point`, `2 points`."""
+    return f"{count} point{'s' * (count != 1)}"
+
+
 def task_id(array: str, number: int) -> str:
     """The job of one point, as Slurm's commands take it."""
     return f"{array}_{number}"

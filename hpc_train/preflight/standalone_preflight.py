@@ -115,17 +115,44 @@ def in_new_allocation(
             "`scontrol ping` tells when it is back; leave --nodes out to look at this host",
         )
     options = dict(word.removeprefix("--").split("=", 1) for word in salloc)
-    check_partition(options)
-    # What Slurm would refuse is asked of sbatch: salloc's words go to the terminal as they are.
-    test = ["sbatch", "--test-only", *salloc, "--wrap=true"]
-    if is_available() and (refused := run_slurm(test, timeout_s=30)).returncode:
-        raise _refusal(refused.stderr, options, arguments[0])
+    try:
+        _check(salloc, options, arguments[0])
+    except SlurmError as error:
+        raise SlurmError(_as_options(error.message), _as_options(error.hint)) from error
     say(f"asking Slurm for {nodes} node{'s' if nodes > 1 else ''}")
     # By its name squeue finds the job whose number salloc tells only in words.
     name = f"hpc-train-{arguments[0]}-{secrets.token_hex(4)}"
     again = [sys.executable, "-m", "hpc_train.cli", *arguments]
     asked = ["salloc", "--quiet", f"--job-name={name}", *salloc, *again]
     return _told_why_it_waits(subprocess.Popen(asked, env=dict(os.environ)), name, say)
+
+
+def _check(salloc: Sequence[str], options: Mapping[str, str | None], command: str) -> None:
+    check_partition(options)
+    # What Slurm would refuse is asked of sbatch: salloc's words go to the terminal as they are.
+    test = ["sbatch", "--test-only", *salloc, "--wrap=true"]
+    if is_available() and (refused := run_slurm(test, timeout_s=30)).returncode:
+        raise _refusal(refused.stderr, options, command)
+
+
+# What a training has keys for is an option here; none is kept in reserve.
+_OPTIONS = (
+    ("slurm.nodes (slurm.spares among them)", "--nodes"),
+    (", --spares too", ""),
+    ("slurm.nodes or --nodes", "--nodes"),
+    ("slurm.partition (--partition)", "--partition"),
+    ("slurm.nodes", "--nodes"),
+    ("slurm.partition", "--partition"),
+    ("slurm.gpus_per_node", "--gpus"),
+    ("slurm.account", "--account"),
+)
+
+
+def _as_options(text: str) -> str:
+    """A refusal of a submission in the words of this command."""
+    for key, option in _OPTIONS:
+        text = text.replace(key, option)
+    return text
 
 
 def _refusal(stderr: str, options: Mapping[str, str | None], command: str) -> SlurmError:

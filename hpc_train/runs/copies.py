@@ -90,6 +90,16 @@ def _is_another_of(origin: Path, run: RunDir) -> bool:
     return not origin.samefile(run.path) and _begins(RunDir(origin)) == _begins(run)
 
 
+def folder_in_script(run: RunDir) -> Path | None:
+    """Where its newest submission has it, as its script says; None where that does not tell."""
+    try:
+        found = _OWN_FOLDER.search(run.script.read_text(encoding="utf-8", errors="replace"))
+        words = shlex.split(found["folder"]) if found else []
+    except (OSError, ValueError):
+        return None
+    return Path(words[0]) if len(words) == 1 and words[0].startswith("/") else None
+
+
 def _begins(run: RunDir) -> bytes:
     """The first line of its history; no two runs have the same."""
     with run.events.open("rb") as stream:

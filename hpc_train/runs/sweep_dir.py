@@ -21,7 +21,7 @@ from pathlib import Path
 
 from hpc_train.errors import NoSuchRunError
 from hpc_train.plan.script import render_script
-from hpc_train.plan.sweep_plan import SweepPlan, task_id
+from hpc_train.plan.sweep_plan import SweepPlan, points_text, task_id
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import Event, EventKind, event_line, read_events
 from hpc_train.runs.history import newest_job_id
@@ -42,6 +42,7 @@ from hpc_train.runs.run_word import run_word
 from hpc_train.runs.this_folder import is_own, of_another_folder, own_first
 
 _POINT = re.compile(r"(.+)-(\d+)\Z")
+_AS_SQUEUE = re.compile(r"(?!\d+_\d+\Z)(.+)_(\d+|\[[\d,:%-]+\])\Z")  # has tasks: sw_1, 79_[0-3]
 _TASK = re.compile(r"(\d+)_(\d+)\Z")
 
 
@@ -293,7 +294,7 @@ def refuse_sweep(reference: str, folders: Sequence[Path]) -> None:
         return
     best = f"; `hpc-train status {run_word(whole.path)} --best METRIC` tells the best"
     raise NoSuchRunError(
-        f"{reference} is a sweep of {len(whole.plan.points)} points, and not one run",
+        f"{reference} is a sweep of {points_text(len(whole.plan.points))}, and not one run",
         f"name one of them: {run_word(whole.path)}-0{'' if whole.bench.exists() else best}",
     )
 
@@ -337,9 +338,14 @@ def _sweep_beside(reference: str) -> SweepDir | None:
 
 
 def _refuse_guessed_point(reference: str, folders: Sequence[Path]) -> None:
-    """Say how a point of a sweep is named, to who writes `sw/1`, `sw:1` or `sw[1]`."""
-    found = re.fullmatch(r"([^/:#\[\]]+)[/:#\[](\d+)\]?", reference)
+    """Say how a point of a sweep is named, to who writes `sw/1`, `sw:1`, `sw[1]` or `sw_1`."""
+    found = re.fullmatch(r"([^/:#\[\]]+)[/:#\[](\d+)\]?", reference) or _AS_SQUEUE.match(reference)
     sweep = find_sweep(found[1], folders) if found and not Path(reference).exists() else None
+    if sweep and found and "_" in reference[found.end(1) :]:  # which a name may have as well
+        sweep = None if any(it.name == reference for it in entries(folders)) else sweep
+    if found and sweep and not found[2].isdigit():
+        whole = f"{found[1]} is all of them: write {found[1]}; one of them is {sweep.sweep_id}-0"
+        raise NoSuchRunError(f"no run answers to {reference!r}", whole)
     if found and sweep:
         last, number = len(sweep.plan.points) - 1, int(found[2])
         first = f"{sweep.sweep_id}-0"

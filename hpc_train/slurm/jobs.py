@@ -213,16 +213,19 @@ def _ask_squeue(job_ids: Collection[str]) -> list[JobView]:
     return _views(said.stdout)
 
 
-def live_scripts() -> dict[str, str]:
+def live_scripts(*, ended_too: bool = False) -> dict[str, str]:
     """The paths of the scripts of the user's jobs that wait or run, by job id.
 
     Of a job that sbatch was given on its standard input it is no path. Empty where Slurm does not
     answer. Never raises.
+
+    Args:
+        ended_too: Also of those that have ended, which Slurm forgets after a while.
     """
+    states = ["--states=all"] if ended_too else []
+    argv = ["squeue", "--me", "--noheader", "--array", *states, "--format=%i|%o"]
     try:
-        said = run(
-            ["squeue", "--me", "--noheader", "--array", "--format=%i|%o"], timeout_s=SQUEUE_S
-        )
+        said = run(argv, timeout_s=SQUEUE_S)
     except SlurmError:
         return {}
     rows = (line.partition("|") for line in said.stdout.splitlines())

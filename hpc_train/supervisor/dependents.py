@@ -19,9 +19,10 @@ from typing import Protocol
 from hpc_train.errors import CheckError, SlurmError
 from hpc_train.plan.states import RunState
 from hpc_train.plan.sweep_plan import task_id
-from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.runs.events import Event, EventKind, append_event, is_cancel_asked, read_events
 from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_dir import SweepDir, entry_at, newest_jobs, sweep_of
 from hpc_train.runs.sweep_status import SweepStatus
@@ -123,6 +124,13 @@ def _unfinished(
             f"--after {name}: {who} is {failed[0].state.value} ({failed[0].reason}){others}",
             f"go on with it first: hpc-train resume {name if failed[1:] else failed[0].run}",
         )
+    if any(map(_is_being_cancelled, missing)):
+        word = run_word(first.path)
+        resumed = f"hpc-train resume {word}, then this again"
+        raise CheckError(
+            f"--after {name}: it is being cancelled, so this one would never begin",
+            f"once hpc-train status {word} says cancelled: {resumed}",
+        )
     if cluster != "slurm" or missing[0].backend != "slurm":
         raise CheckError(
             f"--after {name}: only a job of Slurm can wait for another one of Slurm",
@@ -131,6 +139,10 @@ def _unfinished(
     if own and "?" in own:  # sbatch(1), --dependency: "?" for any, "," for all, never both
         raise CheckError(f"--after cannot stand beside slurm.dependency {own}", "give one of them")
     return first
+
+
+def _is_being_cancelled(status: RunStatus) -> bool:
+    return is_cancel_asked(read_events(RunDir(Path(status.run_dir)).events))
 
 
 def _carriers_of(firsts: Firsts) -> tuple[str, ...]:

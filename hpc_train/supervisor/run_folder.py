@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hpc_train.errors import RunFailedError
 from hpc_train.plan.policy import Decision
-from hpc_train.plan.states import Action, Outcome, RunState
+from hpc_train.plan.states import MOVED, Action, Outcome, RunState
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
 from hpc_train.runs.history import attempts_in
@@ -39,7 +39,7 @@ class Moved:
 def judge_moved(seen: Moved) -> AttemptOutcome:
     """Name the outcome of an attempt whose folder was moved: its ranks cannot save any more."""
     kept = f"step {seen.saved_step} is saved" if seen.saved_step else "nothing was saved"
-    reason = f"its folder was moved while it ran, from {seen.before} to {seen.now}; {kept}"
+    reason = f"{MOVED}, from {seen.before} to {seen.now}; {kept}"
     return AttemptOutcome(outcome=Outcome.USER_ERROR, reason=reason)
 
 

@@ -18,6 +18,7 @@ from textual.widgets import DataTable, Footer, Input, Static
 from hpc_train.backends.cancel import cancel_one
 from hpc_train.backends.sweep_jobs import cancel_sweep
 from hpc_train.errors import HpcTrainError
+from hpc_train.plan.sweep_plan import points_text
 from hpc_train.runs.history_text import STATE_COLORS, printable
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.run_word import run_word
@@ -258,4 +259,4 @@ def _cancelled(row: WatchedRun) -> str:
     if row.sweep is None:
         job = f"scancel {row.status.job_id} ends its job" if row.status.job_id else ""
         raise HpcTrainError(f"{row.status.run} cannot be read: {row.status.reason}", job)
-    return f"cancelling {len(cancel_sweep(row.entry, row.sweep))} points"
+    return f"cancelling {points_text(len(cancel_sweep(row.entry, row.sweep)))}"

@@ -129,6 +129,25 @@ def test_one_that_is_complete_is_not_waited_for_and_one_that_has_failed_refuses(
     assert (jobs.folder / "sbatch.txt").read_text() == before
 
 
+def test_one_that_is_being_cancelled_is_not_waited_for(hpc, jobs: Slurm) -> None:
+    """The job was submitted, and waited for ever."""
+    first = submit(hpc, "first")
+    jobs.says("1|RUNNING|None|N/A|N/A")
+    append_event(first.events, Event(time.time(), EventKind.CANCEL_REQUESTED, {"by": "me"}))
+    before = (jobs.folder / "sbatch.txt").read_text()
+    for dry in ((), ("--dry-run",)):
+        said = hpc("submit", DIGITS, "--after", "first", *dry)
+        assert said.code == 3
+        told = f"error: --after {first.run_id}: it is being cancelled, so this one would never"
+        assert told in said.err
+        assert f"hpc-train resume {first.run_id}, then this again" in said.err
+    assert (jobs.folder / "sbatch.txt").read_text() == before
+    append_event(first.events, Event(time.time(), EventKind.RUN_ENDED, {"state": "cancelled"}))
+    again = {"job_id": "1", "backend": "slurm"}
+    append_event(first.events, Event(time.time(), EventKind.SUBMITTED, again))
+    submit(hpc, "next", "--after", "first")
+
+
 def test_whichever_moves_the_others_stay_in_what_is_waited_for(hpc, jobs: Slurm) -> None:
     a, b, c = (submit(hpc, name) for name in "abc")
     words = [word for first in (a, b, c) for word in ("--after", first.run_id)]

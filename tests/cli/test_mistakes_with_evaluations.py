@@ -75,6 +75,10 @@ def test_a_test_is_not_made_longer(hpc, run: RunDir, evaluation: RunDir) -> None
     for words in ("trainer.max_epochs=5", "trainer.max_steps=9 --dry-run"):
         refused(hpc, f"resume x-test {words}", message, longer)
     assert hpc("resume", "x", "trainer.max_epochs=5", "--dry-run").code == 0
+    newer = RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
+    saved(newer, 3)  # which the name means from now on
+    longer = longer.replace("resume x ", f"resume {run.run_id} ")
+    refused(hpc, "resume x-test", message, f"anew: hpc-train test {run.run_id}; {longer}")
     ended(evaluation, "cancelled")
     evaluation.done.unlink()
     said = hpc("resume", "x-test", "--dry-run")

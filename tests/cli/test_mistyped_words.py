@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train.runs.layout import RunDir
+from tests.cli.conftest import Slurm
 from tests.cli.mistaken import project, refused
 
 __all__ = ["project"]
@@ -369,16 +370,23 @@ def test_a_state_as_an_option_of_list(hpc, project: Path, option: str, state: st
     assert hpc("list", "--state", state).code == 0
 
 
-def test_a_point_of_a_sweep_as_one_guesses_it(hpc, project: Path) -> None:
+def test_a_point_of_a_sweep_as_one_guesses_it(hpc, taken: Slurm, project: Path) -> None:
+    answer = "--parsable*) echo 7 ;; *) echo Submitted batch job 7 ;; esac"
+    taken.has("sbatch", f'case "$*" in {answer}')
     words = ("submit", "cfg.yaml", "--name", "sw", "--sweep", "seed=1,2", "--json")
     sweep = json.loads(hpc(*words).out)["sweep"]
     known = f"the points of sw are {sweep}-0 to {sweep}-1"
     for command in ("cancel", "status", "resume", "logs"):
-        for word in ("sw/1", "sw:1", "sw[1]", f"{sweep}/1"):
+        for word in ("sw/1", "sw:1", "sw[1]", "sw_1", f"{sweep}/1"):
             said = hpc(command, word)
             told = [f"error: no run answers to '{word}'", f"  fix: write {sweep}-1; {known}"]
             assert (said.code, said.err.splitlines()) == (5, told)
     assert hpc("cancel", "sw/5").err.splitlines()[1] == f"  fix: {known}"
+    for tasks in ("7_[0-1]", "7_[0,1%1]"):
+        said = hpc("cancel", tasks).err
+        assert said.endswith(f"fix: 7 is all of them: write 7; one of them is {sweep}-0\n")
+    hpc("submit", "cfg.yaml", "--name", "sw_1")
+    assert "sw_1  pending" in hpc("status", "sw_1").out
 
 
 def test_a_switch_in_a_file_is_told_as_a_file_has_it(hpc, project: Path) -> None:

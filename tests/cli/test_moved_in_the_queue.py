@@ -46,15 +46,85 @@ def test_while_the_job_waits_it_is_told_that_it_will_not_find_its_run(
     hpc, slurm, waiting, moved
 ) -> None:
     said = shown(hpc, slurm, moved, "Priority")
-    told = f"the run was moved from {waiting.path} to {moved.path}, and its job looks for it"
-    assert f"pending: Priority (other jobs are in front of it; {told} where it was: the" in said
-    assert f"or hpc-train cancel '{moved.path}'; hpc-train resume '{moved.path}'" in said
+    assert "pending: Priority (other jobs are in front of it) moved from" in said
+    assert f" moved from {waiting.path}, where its job looks for the run: the job fails" in said
+    assert f" or hpc-train cancel '{moved.path}'; hpc-train resume '{moved.path}' run " in said
+    short = "other jobs are in front of it; its folder was moved: `hpc-train status` says more"
+    assert short in hpc("list", "--runs-dir", str(moved.path.parent.parent)).out
     resumed = hpc("resume", str(moved.path)).err
+    told = f"the run was moved from {waiting.path} to {moved.path}, and its job looks for it"
     assert f"is pending as job 7; {told} where it was\n" in resumed
     assert "fix: the job fails when it starts, unless it is moved back" in resumed
-    back = said.split("moved back (")[1].split(");")[0]
+    back = said[said.index("mkdir -p ") : said.index(" or hpc-train cancel")]
     subprocess.run(back, shell=True, check=True)
     assert "was moved" not in shown(hpc, slurm, waiting, "Priority")
+
+
+def test_one_that_was_resumed_where_it_is_now_waits_there(
+    hpc, slurm: Slurm, waiting: RunDir, moved: RunDir
+) -> None:
+    """It was told that its new job fails, with a command that would have ended it."""
+    slurm.says("7|CANCELLED|None|N/A|N/A")
+    slurm.has("sbatch", "echo Submitted batch job 8")
+    assert hpc("resume", str(moved.path), "slurm.time=0:30:00").code == 0
+    slurm.says("8|PENDING|Priority|N/A|N/A")
+    assert "moved" not in hpc("status", str(moved.path)).out
+    again = moved.path.with_name("other") / moved.run_id
+    again.parent.mkdir()
+    moved.path.rename(again)
+    said = " ".join(hpc("status", str(again)).out.split())
+    assert f"moved from {moved.path}, where its job looks for the run" in said
+
+
+@pytest.mark.parametrize("command", ["status", "diagnose", "resume", "logs"])
+def test_one_that_was_moved_is_found_by_the_name_that_it_had(
+    hpc, slurm: Slurm, waiting: RunDir, command: str
+) -> None:
+    """`scancel` was all that was told of it."""
+    old = waiting.path.parent.with_name("x-old")
+    waiting.path.parent.rename(old)
+    jobs = f"7|{waiting.submitit}/.submission_file_ab.sh"
+    row = "7|PENDING|Priority|N/A|N/A"
+    slurm.has("squeue", f"case $* in *%o*) echo '{jobs}';; *) echo '{row}';; esac")
+    by_id, by_name = hpc(command, waiting.run_id), hpc(command, "x")
+    note = f"note: no run answers to 'x': {waiting.path} was moved to {old / waiting.run_id}\n"
+    assert by_name.err.removeprefix(note) == by_id.err
+    assert (by_name.out, by_name.code) == (by_id.out, by_id.code)
+    if command == "status":
+        assert "where its job looks for the run" in by_id.out
+    assert "scancel" not in by_name.err + by_name.out
+
+
+@pytest.mark.parametrize("command", ["status", "diagnose", "resume", "logs"])
+@pytest.mark.parametrize("by", ["name", "id"])
+def test_a_run_that_was_removed_is_told_by_name_and_id_as_by_its_job(
+    hpc, slurm: Slurm, waiting: RunDir, command: str, by: str
+) -> None:
+    shutil.rmtree(waiting.path)
+    script = waiting.submitit / ".submission_file_ab.sh"
+    slurm.has("squeue", f"case $* in *--states=all*%o*) echo '7|{script}';; esac")
+    details = f"JobId=7 JobState=FAILED ExitCode=10:0 UserId=me({os.getuid()}) Command={script}"
+    slurm.has("scontrol", f"echo '{details} WorkDir=/'")
+    said = hpc(command, "x" if by == "name" else waiting.run_id)
+    what = f"error: 7 was the run x ({waiting.run_id}), whose folder is gone ({waiting.path})"
+    assert said.err.splitlines()[0] == f"{what}; it ended: FAILED (exit code 10)"
+    assert said.code == 5
+    assert "no run answers to 'y'" in hpc(command, "y").err
+
+
+def test_one_that_was_moved_before_its_job_ended_is_named_where_it_is(
+    hpc, slurm: Slurm, waiting: RunDir
+) -> None:
+    old = waiting.path.parent.with_name("x-old")
+    waiting.path.parent.rename(old)
+    script = waiting.submitit / ".submission_file_ab.sh"
+    slurm.has("squeue", f"case $* in *--states=all*%o*) echo '7|{script}';; esac")
+    details = f"JobId=7 JobState=FAILED ExitCode=10:0 UserId=me({os.getuid()}) Command={script}"
+    slurm.has("scontrol", f"echo '{details} WorkDir=/'")
+    said = hpc("status", "x").err.splitlines()
+    now = old / waiting.run_id
+    assert said[0].endswith(f", whose folder was moved to {now}; it ended: FAILED (exit code 10)")
+    assert said[1] == f"  fix: hpc-train status {waiting.run_id}"
 
 
 def test_a_project_that_was_renamed_as_a_whole_is_told_and_goes_on_there(
@@ -71,7 +141,7 @@ def test_a_project_that_was_renamed_as_a_whole_is_told_and_goes_on_there(
     monkeypatch.chdir(now)
     here = RunDir(now / made.relative_to(before))
     said = shown(hpc, slurm, here, "Priority")
-    assert f"the run was moved from {made} to {here.path}" in said
+    assert f" moved from {made}, where its job looks for the run" in said
     said = failed(hpc, slurm, here)
     assert "while its job waited" in said
     assert "do not see" not in said
@@ -89,6 +159,8 @@ def test_a_copy_and_a_folder_that_is_elsewhere_on_this_machine_are_no_move(
     assert "was moved" not in shown(hpc, slurm, copy, "Priority")
     plan = json.loads(copy.plan.read_text())
     copy.plan.write_text(json.dumps({**plan, "runs_dir": "/nowhere-here/me/runs"}))
+    made = f"/nowhere-here/me/runs/x/{waiting.run_id}"
+    copy.script.write_text(copy.script.read_text().replace(str(waiting.path), made))
     assert "was moved" not in shown(hpc, slurm, copy, "Priority")
 
 

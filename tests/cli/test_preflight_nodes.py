@@ -33,6 +33,9 @@ def test_more_nodes_than_there_are_are_refused_before_slurm_is_asked(
     said = hpc("preflight", *words)
     assert said.code == 4, said
     assert f"is {words[1]}, more than the partition gives a job ({most})" in said.err
+    assert said.err.startswith(f"error: --nodes is {words[1]}, ")
+    fix = f"write --nodes {most[-1]} or fewer, or another --partition (`sinfo -s` lists them)"
+    assert said.err.endswith(f"  fix: {fix}\n")
     assert asked.asked() == 0
     assert not (asked.folder / "ended").exists()
 

@@ -67,7 +67,10 @@ def test_a_python_that_env_was_to_bring_is_told_as_that(hpc, began, tmp_path: Pa
     run = began("env.setup=['activate=1', 'PATH=/nowhere']")
     said = re.sub(r"\s+", " ", hpc("status", "x").out)
     assert "error: node5 does not see the Python of this job, python; fix: what env acti" in said
-    assert f"hpc-train resume {run.run_id} keeps the env of its submission" in said
+    resume = f"hpc-train resume {run.run_id} 'env.setup="
+    assert f"go on without env.setup: {resume}[]'; with another: {resume}[LINE]'" in said
+    plan = json.loads(hpc("resume", run.run_id, "env.setup=[]", "--dry-run", "--json").out)["plan"]
+    assert plan["shell"]["python"] == sys.executable, "no env brings another"
 
 
 @pytest.mark.parametrize("is_here", [True, False])

@@ -10,7 +10,7 @@ import pytest
 
 from hpc_train import api
 from hpc_train.cli.following import follow_run, print_end
-from hpc_train.plan.states import RunState
+from hpc_train.plan.states import MOVED, RunState
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import ExitRecord, write_exit
@@ -155,6 +155,17 @@ def test_a_hang_that_came_twice_is_mended_first(submit, capfd) -> None:
     assert said.count("the ranks wait for each other") == 1, "where each was is told once"
 
 
+def test_a_run_whose_folder_was_moved_as_it_trained_goes_on_as_it_is(submit, capfd, hpc) -> None:
+    """It was told to mend what was no mistake of the training, and that no training had begun."""
+    run = submit("my cfg.yaml")
+    reason = f"{MOVED}, from /runs/a/1 to {run.path}; nothing was saved"
+    went_wrong(run, reason, step=3)
+    assert go_on(capfd, run) == f"hpc-train resume {run.run_id}"
+    found = json.loads(hpc("diagnose", run.run_id, "--json").out)
+    assert (found["name"], found["cause"]) == ("moved_folder", reason)
+    assert found["fix"] == f"hpc-train resume {run.run_id} goes on where it is now"
+
+
 def test_a_scripts_arguments_are_kept(submit, capfd) -> None:
     run = submit("train.py", "--nodes", "2", "--gpus", "4", "--", "--lr", "0.1", "--api-key", "abc")
     went_wrong(run, "rank 0 on n1 failed: ValueError: x")
@@ -177,13 +188,38 @@ def test_an_environment_that_failed_is_mended_in_the_config(submit, capfd, tmp_p
     view = SchedulerView(RunState.FAILED, "NonZeroExitCode", last_words=("soruce: not found",))
     for typed, line in {
         "env.yaml": "with env mended: hpc-train submit env.yaml --gpus 2; hpc-train"
-        " resume {} keeps the env of its submission",
+        " resume {} keeps the env of its submission but for env.KEY=VALUE behind it",
         "my cfg.yaml": "hpc-train resume {}",
     }.items():
         run = submit(typed, "--gpus", "2")
         sent = Event(1.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
         print_end(run_status(run, [sent], view, beat=None, metrics={}, now=1000.0))
         assert f"go on      {line.format(run.run_id)}\n" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("typed", "words", "without"),
+    [
+        (
+            "env.conda=birds",
+            "hpc-train: error: env.conda: no conda",
+            "env.conda=null",
+        ),
+        ("env.modules=[cuda]", "error: env.modules: module load", "'env.modules=[]'"),
+        ("env.setup=[soruce x]", "soruce: not found", "'env.setup=[]'"),
+    ],
+)
+def test_an_environment_that_was_typed_is_left_out_by_resume(
+    submit, capfd, typed: str, words: str, without: str
+) -> None:
+    """The submission with the same key was proposed, which fails once more."""
+    run = submit("my cfg.yaml", typed, "env.variables.A=1")
+    sent = Event(1.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
+    view = SchedulerView(RunState.FAILED, "NonZeroExitCode", last_words=(words,))
+    print_end(run_status(run, [sent], view, beat=None, metrics={}, now=1000.0))
+    key = typed.partition("=")[0]
+    line = f"go on      without {key}: hpc-train resume {run.run_id} {without}; with another: "
+    assert line in capfd.readouterr().out
 
 
 INTERVAL = (

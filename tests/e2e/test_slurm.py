@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -74,8 +75,10 @@ def test_lines_of_setup_that_fail_are_told_of_a_submitted_and_of_a_rendered_job(
     ended = site.hpc("submit", *short, "env.setup=[sorce x.sh]", "--wait", code=10)
     assert "env.setup.0: `sorce x.sh` exited with 127; fix: correct it" in ended.stderr
     [line] = [it for it in ended.stdout.splitlines() if it.startswith("go on ")]
-    assert line.startswith("go on      with env mended: hpc-train submit ")
-    assert "--nodes 1 trainer.max_steps=4 'env.setup=[sorce x.sh]'; hpc-train resume " in line
+    assert line.startswith("go on      without env.setup: hpc-train resume ")
+    without = line.partition(": hpc-train ")[2].partition(";")[0]
+    said = site.hpc(*shlex.split(without), "--wait")
+    assert "completed  the training is complete" in said.stderr
 
 
 def test_ctrl_c_leaves_the_job_alone_and_says_so(site: Shell, slurm_cluster: Cluster) -> None:

@@ -61,7 +61,8 @@ def test_a_run_that_is_moved_while_its_job_waits_is_told_and_goes_on_where_it_is
     place = old.parent.rename(old.parent.with_name("moved")) / old.name
     moved = Training(slurm_cluster, RunDir(place), training.job_id)
     told = f"the run was moved from {old} to {place}"
-    assert told in " ".join(hpc_train(slurm_cluster, "status", str(place)).stdout.split())
+    said = hpc_train(slurm_cluster, "status", str(place)).stdout
+    assert f"  moved      from {old}, where its job looks for the run: the job fails" in said
     slurm_cluster.scontrol("update", f"JobId={training.job_id}", "StartTime=now")
     moved.wait_job("FAILED")
     log = RunDir(old).job_log(training.job_id)
