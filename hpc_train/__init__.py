@@ -85,7 +85,7 @@ def _no_such_name(name: str) -> Exception:
     known = f"; it has {', '.join(__all__)}"
     said = f": write {_SAID[name]}" if name in _SAID else ""
     if name in _LIGHTNINGS:
-        from hpc_train.config.lightning_home import of_project
+        from hpc_train.config.python_text.lightning_home import of_project
 
         package, _, _ = of_project(f"pytorch_lightning.{name}").rpartition(".")
         said = f", it is Lightning's: write from {package} import {name}"

@@ -58,7 +58,7 @@ def load(
     Raises:
         ConfigError: with file, line, key, and what to write instead.
     """
-    from hpc_train.config.code_notes import notes_on_code
+    from hpc_train.config.fit.code_notes import notes_on_code
     from hpc_train.config.load import load as read
     from hpc_train.config.validate import check_training
     from hpc_train.plan.notes import notes_on
@@ -92,7 +92,7 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
     """
     from hpc_train.config.changes import settle_changes
     from hpc_train.config.load import check_loaded
-    from hpc_train.config.sweep import check_is_one
+    from hpc_train.config.sweeps.sweep import check_is_one
     from hpc_train.config.values import check_begin
     from hpc_train.plan.from_config import make_plan
 

@@ -47,7 +47,7 @@ def plan_bench(
     Raises:
         HpcTrainError: naming the point that is refused.
     """
-    from hpc_train.config.sweep import points_of
+    from hpc_train.config.sweeps.sweep import points_of
     from hpc_train.plan.sweep_plan import SweepPlan, sweep_point
 
     if loaded.config.hosts:
@@ -77,7 +77,7 @@ def _plan_point(
 ) -> tuple[Plan, Config, BenchPoint]:
     """What is run, and what it tells of."""
     from hpc_train.backends.bench_config import bench_config
-    from hpc_train.config.sweep import load_point
+    from hpc_train.config.sweeps.sweep import load_point
     from hpc_train.config.validate import check_training
 
     own = load_point(loaded, overrides)

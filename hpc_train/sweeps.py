@@ -50,7 +50,7 @@ def plan_sweep(
     """
     from hpc_train.backends.find_weights import settle_weights
     from hpc_train.backends.shapes_given import shapes_of_slurm
-    from hpc_train.config.sweep import is_plain, load_point, plain_point, points_of
+    from hpc_train.config.sweeps.sweep import is_plain, load_point, plain_point, points_of
     from hpc_train.config.validate import check_training, point_check
     from hpc_train.plan.from_config import with_training
     from hpc_train.plan.sweep_plan import SweepPlan, refused_point, sweep_point
@@ -92,7 +92,7 @@ def check_keys(loaded: LoadedConfig, *, wholly: bool = False) -> None:
     Raises:
         ConfigError: naming the first point.
     """
-    from hpc_train.config.sweep import load_point, points_of
+    from hpc_train.config.sweeps.sweep import load_point, points_of
     from hpc_train.config.validate import check_training
     from hpc_train.plan.sweep_plan import refused_point
 
@@ -107,8 +107,8 @@ def check_keys(loaded: LoadedConfig, *, wholly: bool = False) -> None:
 
 def notes_on_first(loaded: LoadedConfig) -> list[str]:
     """What `api.load` notes of one training, of the first point of a sweep."""
-    from hpc_train.config.code_notes import notes_on_code
-    from hpc_train.config.sweep import load_point, points_of
+    from hpc_train.config.fit.code_notes import notes_on_code
+    from hpc_train.config.sweeps.sweep import load_point, points_of
     from hpc_train.plan.notes import notes_on
 
     point = load_point(loaded, points_of(loaded)[0])
@@ -122,7 +122,7 @@ def check_no_array(loaded: LoadedConfig) -> str:
     Raises:
         ConfigError: naming the first point.
     """
-    from hpc_train.config.sweep import without_array
+    from hpc_train.config.sweeps.sweep import without_array
 
     check_keys(loaded, wholly=True)
     return without_array(loaded)
@@ -134,7 +134,7 @@ def first_point(loaded: LoadedConfig) -> LoadedConfig:
     Raises:
         ConfigError: naming the point whose config is refused.
     """
-    from hpc_train.config.sweep import load_point
+    from hpc_train.config.sweeps.sweep import load_point
 
     return load_point(loaded, plan_sweep(loaded, cluster="slurm")[0].points[0].overrides)
 
@@ -199,7 +199,7 @@ def _check_submission(loaded: LoadedConfig) -> None:
     from hpc_train.backends.submit import detect_cluster
     from hpc_train.config.changes import refuse_changes
     from hpc_train.config.load import check_loaded
-    from hpc_train.config.sweep import points_of
+    from hpc_train.config.sweeps.sweep import points_of
     from hpc_train.slurm.arrays import check_array
     from hpc_train.slurm.dependencies import check_dependency
 

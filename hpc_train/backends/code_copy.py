@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from hpc_train.config.imported_files import imported_files
 from hpc_train.config.load import LoadedConfig, load
+from hpc_train.config.python_text.imported_files import imported_files
 from hpc_train.config.schema import Config
 from hpc_train.errors import ConfigError, HpcTrainError
 from hpc_train.plan.container import is_file

@@ -13,7 +13,7 @@ from hpc_train.backends.cancel import refuse_foreign, refuse_orphan
 from hpc_train.backends.gone_folders import moved_run, refuse_removed
 from hpc_train.backends.observe import observe
 from hpc_train.backends.sweep_jobs import observe_sweep
-from hpc_train.config.near_files import absent_file
+from hpc_train.config.meant_words.near_files import absent_file
 from hpc_train.diagnose.diagnosis import Diagnosis
 from hpc_train.diagnose.read_open_run import told_while_open
 from hpc_train.diagnose.read_run import diagnosis_of

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpc_train.backends.not_saved_yet import NotSavedYetError, refuse_not_saved_yet
-from hpc_train.config.left_out_layers import KEY
+from hpc_train.config.fit.left_out_layers import KEY
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.specs import read_object
 from hpc_train.config.words import NEWEST, did_you_mean

@@ -24,8 +24,8 @@ from hpc_train.backends.submit_again import (
 )
 from hpc_train.config.keys import is_text
 from hpc_train.config.load import LoadedConfig, load
-from hpc_train.config.modules import UNREADABLE
 from hpc_train.config.origins import DEFAULT
+from hpc_train.config.python_text.modules import UNREADABLE
 from hpc_train.config.submission_words import typed_words
 from hpc_train.errors import ConfigError, HpcTrainError, UsageError
 from hpc_train.plan.plan import Plan

@@ -112,8 +112,8 @@ def _notes_on_devices(plan: Plan, dev: Path, *, is_followed: bool) -> list[str]:
 def _notes_on_script(plan: Plan, environ: Mapping[str, str]) -> list[str]:
     if plan.script is None:
         return []
-    from hpc_train.config.launcher_variables import notes_on_variables
-    from hpc_train.config.script_tree import script_tree
+    from hpc_train.config.meant_words.launcher_variables import notes_on_variables
+    from hpc_train.config.python_text.script_tree import script_tree
 
     path, ranks = plan.script.path, plan.shape.world_size
     tree = script_tree(Path(plan.workdir or ".") / path)
@@ -126,8 +126,8 @@ def _notes_on_spawns(plan: Plan, dev: Path) -> list[str]:
     gpus = plan.shape.gpus_per_node
     if plan.script is None or plan.script.launcher != "none" or not gpus or plan.hosts:
         return []
-    from hpc_train.config.counted_gpus import notes_without_gpus
-    from hpc_train.config.script_tree import script_tree
+    from hpc_train.config.python_text.script_tree import script_tree
+    from hpc_train.config.scripts.counted_gpus import notes_without_gpus
 
     tree = None if _has_gpu(dev) else script_tree(Path(plan.workdir or ".") / plan.script.path)
     why = "this machine has no GPU"
@@ -138,7 +138,7 @@ def _line_for_gpus(plan: Plan) -> tuple[str, str] | None:
     """`FILE:LINE` of a script's Trainer or Fabric, and which it is, where all are for GPUs."""
     if plan.script is None or not plan.shape.gpus_per_node:
         return None
-    from hpc_train.config.script_file import line_for_gpus
+    from hpc_train.config.scripts.script_file import line_for_gpus
 
     line, kind = line_for_gpus(Path(plan.workdir or ".") / plan.script.path) or (0, "")
     return (f"{plan.script.path}:{line}", kind) if line else None

@@ -17,7 +17,7 @@ from hpc_train.backends.not_saved_yet import RUN
 from hpc_train.backends.replan import python_of
 from hpc_train.config.compose import COMMAND_LINE
 from hpc_train.config.load import LoadedConfig, load, with_values
-from hpc_train.config.modules import UNREADABLE
+from hpc_train.config.python_text.modules import UNREADABLE
 from hpc_train.config.validate import check, check_methods, search_path_of
 from hpc_train.errors import ConfigError, HpcTrainError, UsageError
 from hpc_train.plan.evaluations import NEEDED

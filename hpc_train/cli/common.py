@@ -18,7 +18,7 @@ from click.core import ParameterSource
 from hpc_train.cli.option_hints import one_dash, option_hint, stray_hint, swallowed_hint
 from hpc_train.cli.torn_sweeps import torn_sweep
 from hpc_train.config.flags import FLAGS
-from hpc_train.config.script_words import STARTERS
+from hpc_train.config.scripts.script_words import STARTERS
 from hpc_train.errors import ConfigError, HpcTrainError, UsageError
 
 if TYPE_CHECKING:

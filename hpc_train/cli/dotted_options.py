@@ -34,7 +34,7 @@ def key_in_config(key: str, words: Sequence[str]) -> KeyInConfig:
         return KeyInConfig(key)
     from hpc_train.config.assets import config_dir  # on the way to an error
     from hpc_train.config.compose import compose
-    from hpc_train.config.own_arguments import is_taken, not_taken_hint
+    from hpc_train.config.meant_words.own_arguments import is_taken, not_taken_hint
     from hpc_train.config.specs import INIT_ARGS
 
     try:

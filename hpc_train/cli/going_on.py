@@ -85,7 +85,7 @@ def _literal_fix(run: RunDir, status: RunStatus) -> str:
     if status.step:
         return ""
     from hpc_train.backends.submit_again import is_of_script, submit_again
-    from hpc_train.config.literal_fixes import fix_in_brackets, literal_fix
+    from hpc_train.config.meant_words.literal_fixes import fix_in_brackets, literal_fix
     from hpc_train.diagnose.read_run import told_without_logs
 
     try:

@@ -15,7 +15,7 @@ from hpc_train.cli.dotted_options import key_in_config
 from hpc_train.cli.habits import DOCTOR_THERE, HABITS, STATES
 from hpc_train.cli.multirun_words import of_multirun
 from hpc_train.cli.typed_values import dependency_with, key_with, option_with, typed_value
-from hpc_train.config.gpu_counts import option_for_gpus
+from hpc_train.config.meant_words.gpu_counts import option_for_gpus
 from hpc_train.config.words import EVERY
 
 if TYPE_CHECKING:
@@ -324,9 +324,9 @@ def _of_a_class(option: str, value: str, typed: Sequence[str]) -> str:
 def _as_key(context: click.Context, option: str, value: str, elsewhere: str, behind: str) -> str:
     """What an option of other tools is here, as an option or a key of the config."""
     from hpc_train.config.flags import FLAGS
-    from hpc_train.config.other_words import OTHER_WORDS, SAID_OF_KEYS, SWITCHES
-    from hpc_train.config.sbatch_names import OWNED, SHORT
-    from hpc_train.config.unknown_key import key_of_word
+    from hpc_train.config.meant_words.other_words import OTHER_WORDS, SAID_OF_KEYS, SWITCHES
+    from hpc_train.config.meant_words.sbatch_names import OWNED, SHORT
+    from hpc_train.config.meant_words.unknown_key import key_of_word
     from hpc_train.plan.translate_slurm import key_of_option
 
     name = option.lstrip("-").replace("_", "-")

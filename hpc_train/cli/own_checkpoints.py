@@ -85,8 +85,8 @@ def _not_handed(plan: Plan, script: ScriptPlan, run: RunDir) -> str:
 
 def _unhanded(plan: Plan, script: ScriptPlan, run: RunDir) -> str:
     """The script's option for a checkpoint, of one that is there and is not handed to it."""
-    from hpc_train.config.resume_arguments import resume_option
-    from hpc_train.config.script_tree import script_tree
+    from hpc_train.config.python_text.script_tree import script_tree
+    from hpc_train.config.scripts.resume_arguments import resume_option
 
     when = script.resume_when
     if not when or script.resume_args:
@@ -100,8 +100,8 @@ def _unhanded(plan: Plan, script: ScriptPlan, run: RunDir) -> str:
 
 def _word_for(plan: Plan, script: ScriptPlan, run: RunDir) -> str:
     """The KEY=VALUE of `resume` that hands it what it saved; empty where nothing needs it."""
-    from hpc_train.config.resume_arguments import resume_word
-    from hpc_train.config.script_tree import script_tree
+    from hpc_train.config.python_text.script_tree import script_tree
+    from hpc_train.config.scripts.resume_arguments import resume_word
 
     when, path = script.resume_when, OwnSaves.of(run).unnamed
     if _unhanded(plan, script, run):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from hpc_train.config.script_words import ADD_BEHIND, COME_BEHIND, FIRST_BEHIND
+from hpc_train.config.scripts.script_words import ADD_BEHIND, COME_BEHIND, FIRST_BEHIND
 from hpc_train.config.submission_words import AND_AGAIN
 
 _NUMBER = re.compile(r"-\.?\d.*")
@@ -26,7 +26,7 @@ def script_line(
         words: As they were typed, without `--` and what is behind it.
         behind: What stood behind `--`.
     """
-    from hpc_train.config.beside_script import is_beside_script  # to an error
+    from hpc_train.config.scripts.beside_script import is_beside_script  # to an error
 
     ours: list[str] = []
     theirs: list[str] = []
@@ -144,7 +144,7 @@ def with_own_words(
     script = next((it for it in typed if Path(it) == context.params.get("cfg")), "")
     if not come or not script or line.startswith(context.command_path):
         return hint
-    from hpc_train.config.beside_script import as_options, is_ours  # on the way to an error
+    from hpc_train.config.scripts.beside_script import as_options, is_ours  # on the way to an error
 
     words: list[str] = []
     for word in typed:

@@ -33,8 +33,8 @@ def note_submission_to(cluster: str | None, asked: LoadedConfig | Plan) -> None:
 def note_script(cluster: str | None, loaded: LoadedConfig) -> None:
     """Say what a script saves and no next job finds, and on Slurm what it reads of arrays."""
     from hpc_train.backends.submit import detect_cluster
-    from hpc_train.config.own_saves import note_on_own_saves
-    from hpc_train.config.unfit_resume import note_on_unfit_resume
+    from hpc_train.config.scripts.own_saves import note_on_own_saves
+    from hpc_train.config.scripts.unfit_resume import note_on_unfit_resume
 
     script = loaded.config.script.path
     if not script:
@@ -44,8 +44,8 @@ def note_script(cluster: str | None, loaded: LoadedConfig) -> None:
             print_notes([said])
     if (cluster or detect_cluster()) != "slurm":
         return
-    from hpc_train.config.launcher_variables import notes_on_array
-    from hpc_train.config.script_tree import script_tree
+    from hpc_train.config.meant_words.launcher_variables import notes_on_array
+    from hpc_train.config.python_text.script_tree import script_tree
 
     tree = script_tree(Path.cwd() / script)
     print_notes([*notes_on_array(script, tree)] if tree else [])
@@ -146,7 +146,7 @@ def note_refusal(plan: Plan, what: str = "submit would refuse it") -> bool:
 def note_torch(cluster: str | None, loaded: LoadedConfig) -> None:
     """Say where a job of Slurm's asks for GPUs, and the torch of this Python knows none."""
     from hpc_train.backends.submit import detect_cluster
-    from hpc_train.config.code_notes import torch_notes
+    from hpc_train.config.fit.code_notes import torch_notes
 
     if (notes := torch_notes(loaded.config)) and (cluster or detect_cluster()) == "slurm":
         print_notes(notes)

@@ -10,8 +10,8 @@ import click
 
 from hpc_train.cli.common import json_option, print_json, shell_word
 from hpc_train.cli.translated_script import settle_script
-from hpc_train.config.near_files import LOGS, MADE_BY_US, SCRIPTS, absent_file
-from hpc_train.config.sbatch_lines import directives_of
+from hpc_train.config.meant_words.near_files import LOGS, MADE_BY_US, SCRIPTS, absent_file
+from hpc_train.config.meant_words.sbatch_lines import directives_of
 from hpc_train.errors import ConfigError, UsageError
 
 _LONGEST = 1_000_000  # characters of a batch script

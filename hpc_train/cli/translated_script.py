@@ -16,7 +16,7 @@ def settle_script(made: Translation) -> None:
     _with_accelerate_config(made)
     _without_submitit(made)
     _with_own_ranks(made)
-    from hpc_train.config.typed_arguments import address_of_one, rank_of_one
+    from hpc_train.config.scripts.typed_arguments import address_of_one, rank_of_one
 
     nodes = made.config.get("slurm.nodes", 1)
     is_alone = made.config.get("script.launcher") == "none" and nodes == 1
@@ -28,7 +28,7 @@ def settle_script(made: Translation) -> None:
 
 def _with_accelerate_config(made: Translation) -> None:
     """Its values where nothing typed says another, as `accelerate launch` reads it."""
-    from hpc_train.config.accelerate_config import read_accelerate_config
+    from hpc_train.config.meant_words.accelerate_config import read_accelerate_config
 
     for word, why in [*made.refused]:
         option, _, file = word.replace("=", " ", 1).partition(" ")
@@ -46,7 +46,7 @@ def _with_accelerate_config(made: Translation) -> None:
 
 
 def _without_submitit(made: Translation) -> None:
-    from hpc_train.config.submitting_scripts import submits_jobs, submitted_script
+    from hpc_train.config.scripts.submitting_scripts import submits_jobs, submitted_script
 
     path = made.script[0]
     file = Path(made.starts_in, path)
@@ -67,8 +67,8 @@ def _without_submitit(made: Translation) -> None:
 
 
 def _with_own_ranks(made: Translation) -> None:
-    from hpc_train.config.script_tree import script_tree
-    from hpc_train.config.spawned_ranks import spawns_as_typed
+    from hpc_train.config.python_text.script_tree import script_tree
+    from hpc_train.config.scripts.spawned_ranks import spawns_as_typed
 
     tree = script_tree(Path(made.starts_in, made.script[0]))
     line, called = spawns_as_typed(tree, made.script[1:]) if tree is not None else (0, "")

@@ -7,8 +7,8 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from hpc_train.config.gpu_counts import option_for_gpus
 from hpc_train.config.keys import MEMORY_KEYS
+from hpc_train.config.meant_words.gpu_counts import option_for_gpus
 
 _FILES = (".yaml", ".yml", ".py")
 # Options that count GPUs, or ranks, of a node; those of a job or of a task mean another number.

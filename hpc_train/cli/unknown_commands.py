@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Collection, Sequence
 
-from hpc_train.config.script_words import STARTERS
+from hpc_train.config.scripts.script_words import STARTERS
 
 # Commands of others, by what they are here.
 _COMMANDS = {

@@ -149,7 +149,7 @@ def _check_flags(name: str, known: list[str], kwargs: Mapping[str, object]) -> N
     for word, value in kwargs.items():
         if word in named or word in FLAGS:
             continue
-        from hpc_train.config.unknown_key import key_of_word  # on the way to an error
+        from hpc_train.config.meant_words.unknown_key import key_of_word  # on the way to an error
 
         key = key_of_word(word)
         as_text = f"write it as a text: {_RUN_AGAIN[name].format(f'{key}={value}')}" if key else ""
@@ -246,7 +246,7 @@ def _said_of(name: str, word: str, value: object, known: list[str]) -> str:
 
 def _loaded_with(name: str, words: Mapping[str, object], args: tuple[object, ...]) -> str:
     """The call of `load` that takes these words, as a text each or as an option of a command."""
-    from hpc_train.config.unknown_key import key_of_word  # on the way to an error
+    from hpc_train.config.meant_words.unknown_key import key_of_word  # on the way to an error
 
     texts = {it: f"{key_of_word(it) or it}={of}" for it, of in words.items() if it not in FLAGS}
     given = [*map(repr, texts.values()), *(f"{it}={words[it]!r}" for it in words if it in FLAGS)]

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.hydra_groups import Group, groups_of, is_group
-from hpc_train.config.interpolations import HOLDS_VALUES, takes, with_held
 from hpc_train.config.keys import SECTIONS, TYPES, is_text
-from hpc_train.config.meant_bases import base_elsewhere
-from hpc_train.config.number_keys import check_same_kind, meant_key
+from hpc_train.config.meant_words.hydra_groups import Group, groups_of, is_group
 from hpc_train.config.origins import Origins
 from hpc_train.config.python_values import no_override
 from hpc_train.config.read import Source, parse_value, read_file
 from hpc_train.config.replaced_values import ReplacedLists, drop_arguments_of_another_class
-from hpc_train.config.script_file import is_script, script_source
+from hpc_train.config.scripts.script_file import is_script, script_source
 from hpc_train.config.specs import CLASS_PATH, TARGET
 from hpc_train.config.words import did_you_mean
+from hpc_train.config.yaml_slips.interpolations import HOLDS_VALUES, takes, with_held
+from hpc_train.config.yaml_slips.meant_bases import base_elsewhere
+from hpc_train.config.yaml_slips.number_keys import check_same_kind, meant_key
 from hpc_train.errors import ConfigError
 
 COMMAND_LINE = "command line"
@@ -94,7 +94,9 @@ class Composed:
         index, *below = rest
         key = ".".join([f"{prefix}{index}", *below])
         if not index.isdecimal() or int(index) >= len(holder):
-            from hpc_train.config.list_elements import hint_of_element  # on the way to an error
+            from hpc_train.config.yaml_slips.list_elements import (
+                hint_of_element,  # on the way to an error
+            )
 
             hint = hint_of_element(holder, index, below, value, prefix)
             if index[1:].isdecimal() and -len(holder) <= int(index) < 0:
@@ -332,7 +334,7 @@ def split_override(
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals:
-        from hpc_train.config.typed_words import hint_for
+        from hpc_train.config.meant_words.typed_words import hint_for
 
         before, behind = ([str(word) for word in words] for words in around)
         hint = hint_for(override, before, behind, example)
@@ -347,7 +349,7 @@ def split_override(
 
 def _no_key(override: str, example: str) -> str:
     """What to write for `key=value` whose key cannot be one."""
-    from hpc_train.config.typed_words import emptied, in_python
+    from hpc_train.config.meant_words.typed_words import emptied, in_python
 
     key, _, text = override.partition("=")
     key = key.strip()

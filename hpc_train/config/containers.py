@@ -59,8 +59,8 @@ def _check_value(key: str, kind: str, value: Any, origins: Origins) -> None:
 
 def _one(key: str, value: Any, origins: Origins) -> str:
     """What to write for a list or a mapping in the place of one value."""
-    from hpc_train.config.left_out_layers import two_keys  # on the way to an error
-    from hpc_train.config.meant_sweep import several_values
+    from hpc_train.config.fit.left_out_layers import two_keys  # on the way to an error
+    from hpc_train.config.sweeps.meant_sweep import several_values
 
     if key == "init_from" and (keys := two_keys(value, typed=origins.is_typed(key))):
         return keys
@@ -69,8 +69,11 @@ def _one(key: str, value: Any, origins: Origins) -> str:
 
 def _as_mapping(key: str, value: Any, origins: Origins) -> str:
     """What to write for what is no mapping."""
-    from hpc_train.config.dashes import as_pairs, without_dashes  # on the way to an error
-    from hpc_train.config.extra_flags import as_keys
+    from hpc_train.config.meant_words.extra_flags import as_keys
+    from hpc_train.config.yaml_slips.dashes import (  # on the way to an error
+        as_pairs,
+        without_dashes,
+    )
 
     is_typed = origins.is_typed(key)
     if key == "slurm.extra":
@@ -82,7 +85,7 @@ def _as_mapping(key: str, value: Any, origins: Origins) -> str:
 
 def _as_list(key: str, value: Any) -> str:
     """What to write for what is no list."""
-    from hpc_train.config.dashes import as_list  # on the way to an error
+    from hpc_train.config.yaml_slips.dashes import as_list  # on the way to an error
 
     words = re.split(r"[\s,]+", value.strip()) if isinstance(value, str) else []
     is_plain = all(re.fullmatch(r"[\w./@:$~+=-]+", word) for word in words)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hpc_train.config.compose import COMMAND_LINE
+from hpc_train.config.meant_words.own_arguments import arguments_of
 from hpc_train.config.origins import DEFAULT, Origins
-from hpc_train.config.own_arguments import arguments_of
 from hpc_train.config.secrets import looks_secret
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET
 

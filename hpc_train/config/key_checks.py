@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.keys import FIELDS, SECTIONS
-from hpc_train.config.missing_colons import pairs_meant
+from hpc_train.config.meant_words.unknown_key import unknown_key
 from hpc_train.config.origins import Origins
 from hpc_train.config.required import check_required
-from hpc_train.config.unknown_key import unknown_key
 from hpc_train.config.words import OF_DATA
+from hpc_train.config.yaml_slips.missing_colons import pairs_meant
 
 
 def check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
@@ -28,7 +28,9 @@ def check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
     """
     for name in values:
         if "." in name:
-            from hpc_train.config.pointed_keys import with_a_point  # on the way to an error
+            from hpc_train.config.yaml_slips.pointed_keys import (
+                with_a_point,  # on the way to an error
+            )
 
             raise with_a_point(name, values, origins)
         if name not in FIELDS:
@@ -85,12 +87,12 @@ def _check_section(name: str, values: Mapping[str, Any], origins: Origins) -> No
             )
             raise origins.error(name, f"is {value!r}", f"write {fix}")
         if name == "notify" and isinstance(value, str) and not meant:
-            from hpc_train.config.notify_words import of_section
+            from hpc_train.config.meant_words.notify_words import of_section
 
             if hint := of_section(value, values, typed=origins.is_typed(name)):
                 raise origins.error(name, "is a section, and has a text", hint)  # maybe a secret
         if isinstance(value, list):
-            from hpc_train.config.dashes import without_dashes  # on the way to an error
+            from hpc_train.config.yaml_slips.dashes import without_dashes  # on the way to an error
 
             example = without_dashes(value) or example
         example = f"write below it {meant}" if meant else example

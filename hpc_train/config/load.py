@@ -13,9 +13,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from hpc_train.config import values as checks
-from hpc_train.config.accelerate_config import check_accelerate_config
 from hpc_train.config.assets import config_dir
-from hpc_train.config.beside_script import check_beside, hint_beside, notes_on_taken
 from hpc_train.config.compose import (
     COMMAND_LINE,
     Composed,
@@ -26,26 +24,28 @@ from hpc_train.config.compose import (
 from hpc_train.config.containers import check_containers
 from hpc_train.config.flags import FLAGS, Flag
 from hpc_train.config.gathered import gather, tell_together
-from hpc_train.config.hydra_config import check_bare_objects, check_hydra
-from hpc_train.config.interpolations import check_interpolations
 from hpc_train.config.key_checks import check_keys
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
-from hpc_train.config.lightning_cli import check_lightning_cli, leave_out_unchosen
 from hpc_train.config.load_keywords import no_option
-from hpc_train.config.logger_forms import write_out_loggers
+from hpc_train.config.meant_words.accelerate_config import check_accelerate_config
+from hpc_train.config.meant_words.hydra_config import check_bare_objects, check_hydra
+from hpc_train.config.meant_words.lightning_cli import check_lightning_cli, leave_out_unchosen
+from hpc_train.config.meant_words.logger_forms import write_out_loggers
+from hpc_train.config.meant_words.typed_words import check_whole_path
+from hpc_train.config.meant_words.unknown_key import key_of_word
 from hpc_train.config.origins import Origins
 from hpc_train.config.python_values import in_a_file
-from hpc_train.config.resume_arguments import check_resume
 from hpc_train.config.schema import Config
-from hpc_train.config.script_file import check_args, is_script
+from hpc_train.config.scripts.beside_script import check_beside, hint_beside, notes_on_taken
+from hpc_train.config.scripts.resume_arguments import check_resume
+from hpc_train.config.scripts.script_file import check_args, is_script
 from hpc_train.config.secrets import check_passthrough
 from hpc_train.config.sections import in_python
 from hpc_train.config.show import escape
 from hpc_train.config.submission_words import submission_words
-from hpc_train.config.swept_values import swept_values
-from hpc_train.config.typed_words import check_whole_path
-from hpc_train.config.unknown_key import key_of_word
+from hpc_train.config.sweeps.swept_values import swept_values
 from hpc_train.config.words import class_of_object, shown
+from hpc_train.config.yaml_slips.interpolations import check_interpolations
 from hpc_train.errors import ConfigError, Hinted
 
 # What is done with a loaded config, by the name that is tried on it.

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from hpc_train.config.call_arguments import SAID_OF_SUBMIT, class_as_text
 from hpc_train.config.flags import FLAGS
-from hpc_train.config.gpu_counts import gpus_of_gres
-from hpc_train.config.other_words import SAID_OF_KEYS, SWITCHES
+from hpc_train.config.meant_words.gpu_counts import gpus_of_gres
+from hpc_train.config.meant_words.other_words import SAID_OF_KEYS, SWITCHES
+from hpc_train.config.meant_words.unknown_key import key_of_word
 from hpc_train.config.python_values import as_call, as_texts
-from hpc_train.config.unknown_key import key_of_word
 from hpc_train.config.words import class_of_object, did_you_mean, shown
 from hpc_train.errors import ConfigError
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hpc_train.config.data_paths import argument_texts, is_absent, is_read
+from hpc_train.config.fit.data_paths import argument_texts, is_absent, is_read
 from hpc_train.config.specs import read_object
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ def as_texts(values: Mapping[Any, object], before: str = "") -> list[str]:
     Args:
         before: The section that the values are of, with a point.
     """
-    from hpc_train.config.unknown_key import key_of_word  # on the way to an error
+    from hpc_train.config.meant_words.unknown_key import key_of_word  # on the way to an error
 
     texts: list[str] = []
     for name, value in values.items():

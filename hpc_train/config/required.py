@@ -27,7 +27,7 @@ def check_required(values: Mapping[str, Any], origins: Origins, path: Path) -> N
     }
     more = ""
     if "data" in missing and values:
-        from hpc_train.config.missing_data import missing_data  # on the way to an error
+        from hpc_train.config.fit.missing_data import missing_data  # on the way to an error
 
         more, missing["data"] = missing_data(values.get("model"), missing["data"])
     for name in missing:

@@ -34,7 +34,7 @@ class Section:
 
 def hint_for(section: Section, name: str) -> str:
     """What to write for an attribute of a section that there is not."""
-    from hpc_train.config.unknown_key import key_of_word  # on the way to an error
+    from hpc_train.config.meant_words.unknown_key import key_of_word  # on the way to an error
     from hpc_train.config.words import did_you_mean
 
     key = key_of_word(name)

@@ -110,8 +110,8 @@ def read_object(
 
 def _as_pairs(arguments: object) -> str:
     """What to write for arguments that are no pairs, as `lr:0.05` is to YAML."""
-    from hpc_train.config.dashes import without_dashes  # on the way to an error
-    from hpc_train.config.missing_colons import pairs_meant
+    from hpc_train.config.yaml_slips.dashes import without_dashes  # on the way to an error
+    from hpc_train.config.yaml_slips.missing_colons import pairs_meant
 
     if meant := without_dashes(arguments):
         return meant
@@ -221,7 +221,10 @@ def _read_target(spec: Mapping[str, Any], key: str, origins: Origins) -> tuple[s
 def _class_name(value: object, key: str, origins: Origins) -> str:
     words = value.split(".") if isinstance(value, str) else []
     if len(words) < 2 or not all(word.isidentifier() for word in words):
-        from hpc_train.config.meant_class import meant_class, plain_path  # on the way to an error
+        from hpc_train.config.python_text.meant_class import (  # on the way to an error
+            meant_class,
+            plain_path,
+        )
 
         dotted = plain_path(str(value))
         is_path = "." in dotted and all(word.isidentifier() for word in dotted.split("."))

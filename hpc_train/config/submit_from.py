@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from hpc_train.config.distributions import is_well_known
-from hpc_train.config.meant_class import class_of_project, meant_class
-from hpc_train.config.modules import submodules
+from hpc_train.config.python_text.distributions import is_well_known
+from hpc_train.config.python_text.meant_class import class_of_project, meant_class
+from hpc_train.config.python_text.modules import submodules
 from hpc_train.config.submission_words import AND_AGAIN
 
 _MOST_ABOVE = 3  # folders above where it is submitted, or above a config elsewhere

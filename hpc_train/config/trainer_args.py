@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.gathered import tell_together
-from hpc_train.config.lightning_home import of_project
-from hpc_train.config.modules import find_module
-from hpc_train.config.origins import Origins
-from hpc_train.config.owned_arguments import owned_hint
-from hpc_train.config.removed_arguments import (
+from hpc_train.config.meant_words.owned_arguments import owned_hint
+from hpc_train.config.meant_words.removed_arguments import (
     OLD_STRATEGIES,
 )
+from hpc_train.config.meant_words.trainer_words import unknown_argument
+from hpc_train.config.origins import Origins
+from hpc_train.config.python_text.lightning_home import of_project
+from hpc_train.config.python_text.modules import find_module
 from hpc_train.config.schema import CheckpointConfig, Config
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object
-from hpc_train.config.trainer_words import unknown_argument
 from hpc_train.config.words import did_you_mean, meant_number
 
 # Arguments that exist, and that hpc-train gives itself: what to write instead.
@@ -245,7 +245,7 @@ def _check_order(arguments: Mapping[str, Any], origins: Origins) -> None:
 
 def _as_object(callback: object, example: str = "EarlyStopping") -> str:
     """A class that was named alone, or as the key of its arguments, as it is written."""
-    from hpc_train.config.meant_class import meant_class, of_an_alias, plain_path
+    from hpc_train.config.python_text.meant_class import meant_class, of_an_alias, plain_path
 
     if isinstance(callback, Mapping) and set(callback) == {INIT_ARGS}:
         return "indent init_args below the class_path above it, without a dash of its own"
@@ -261,7 +261,7 @@ def _as_object(callback: object, example: str = "EarlyStopping") -> str:
     of_alias = of_an_alias(path, [str(Path.cwd()), *sys.path]) if "." in path else ""
     near = meant_class(path) if path and "." not in path else of_alias or path
     found = re.search(r"[\w.]+\.\w+", near)
-    from hpc_train.config.own_arguments import form_of_class
+    from hpc_train.config.meant_words.own_arguments import form_of_class
 
     it = found[0] if found else of_project(f"pytorch_lightning.callbacks.{example}")
     return f"write {form_of_class(it)}"
@@ -381,7 +381,7 @@ def _check_choice(
 
 def _as_a_sweep(key: str, value: Any, fix: str, origins: Origins) -> str:
     """What trains each of some numbers, where one is wanted."""
-    from hpc_train.config.meant_sweep import several_values  # on the way to an error
+    from hpc_train.config.sweeps.meant_sweep import several_values  # on the way to an error
 
     if not fix.startswith(("write a number", "write a whole number")):
         return ""

@@ -11,9 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.class_kind import lacks_method, locate
-from hpc_train.config.classes import ArgumentError, check_class, values_check
-from hpc_train.config.empty_lines import check_empty
+from hpc_train.config.fit.lacking_methods import (
+    check_evaluated,
+    how_to_write,
+    own_names,
+)
+from hpc_train.config.fit.logger_checks import check_logger
+from hpc_train.config.fit.made_folders import check_made_folders
+from hpc_train.config.fit.misnamed_methods import renamed
+from hpc_train.config.fit.refused_callbacks import refused_callback
+from hpc_train.config.fit.sure_refusals import check_refused_by_lightning
 from hpc_train.config.gathered import (
     gather,
     is_placeholder,
@@ -22,29 +29,22 @@ from hpc_train.config.gathered import (
     tells_the_classes,
 )
 from hpc_train.config.keys import FIELDS
-from hpc_train.config.lacking_methods import (
-    check_evaluated,
-    how_to_write,
-    own_names,
-)
 from hpc_train.config.load import LoadedConfig
-from hpc_train.config.logger_checks import check_logger
-from hpc_train.config.made_folders import check_made_folders
-from hpc_train.config.meant_sweep import several_values
-from hpc_train.config.method_signatures import returns_nothing
-from hpc_train.config.misnamed_methods import renamed
-from hpc_train.config.modules import find_module
 from hpc_train.config.origins import Origins
-from hpc_train.config.own_modules import check_hidden
-from hpc_train.config.plain_texts import told_unquoted
-from hpc_train.config.python_folders import folders_of_variable
-from hpc_train.config.refused_callbacks import refused_callback
+from hpc_train.config.python_text.class_kind import lacks_method, locate
+from hpc_train.config.python_text.classes import ArgumentError, check_class, values_check
+from hpc_train.config.python_text.method_signatures import returns_nothing
+from hpc_train.config.python_text.modules import find_module
+from hpc_train.config.python_text.own_modules import check_hidden
+from hpc_train.config.python_text.python_folders import folders_of_variable
 from hpc_train.config.schema import Config, EnvConfig
-from hpc_train.config.script_file import check_script
+from hpc_train.config.scripts.script_file import check_script
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object, wanted_of
 from hpc_train.config.submit_from import class_of_its_project, folder_of_module
-from hpc_train.config.sure_refusals import check_refused_by_lightning
+from hpc_train.config.sweeps.meant_sweep import several_values
 from hpc_train.config.trainer_args import NEED_A_LOGGER, check_trainer
+from hpc_train.config.yaml_slips.empty_lines import check_empty
+from hpc_train.config.yaml_slips.plain_texts import told_unquoted
 from hpc_train.errors import ConfigError
 
 # Arguments that a rank gives by itself where a class takes them and the config is silent.

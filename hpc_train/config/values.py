@@ -11,26 +11,26 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
+from hpc_train.config.fit.left_out_layers import check_left_out
 from hpc_train.config.flags import FLAGS
-from hpc_train.config.flow_slips import GPUS_HINT, GPUS_OF_A_RANK
 from hpc_train.config.gathered import tell_together
-from hpc_train.config.gpu_counts import hint_of_gpus
 from hpc_train.config.hosts import read_hosts, split_hosts
-from hpc_train.config.interpolations import walk
 from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, TYPES, is_text
-from hpc_train.config.launcher_words import launcher_hint
-from hpc_train.config.left_out_layers import check_left_out
-from hpc_train.config.logger_words import check_loggers
 from hpc_train.config.long_paths import MAX_NAME, MAX_PATH
-from hpc_train.config.notify_words import MAIL_ADDRESS, event_hint
+from hpc_train.config.meant_words.gpu_counts import hint_of_gpus
+from hpc_train.config.meant_words.launcher_words import launcher_hint
+from hpc_train.config.meant_words.logger_words import check_loggers
+from hpc_train.config.meant_words.notify_words import MAIL_ADDRESS, event_hint
 from hpc_train.config.origins import Origins
-from hpc_train.config.plain_texts import quotes_for
 from hpc_train.config.ranges import RANGES, out_of_range
 from hpc_train.config.read import Sexagesimal
 from hpc_train.config.schema import REQUIRED, Config, NotifyConfig, SlurmConfig
 from hpc_train.config.secrets import looks_secret
 from hpc_train.config.specs import CLASS_PATH
 from hpc_train.config.words import NEWEST, meant_number, with_unit
+from hpc_train.config.yaml_slips.flow_slips import GPUS_HINT, GPUS_OF_A_RANK
+from hpc_train.config.yaml_slips.interpolations import walk
+from hpc_train.config.yaml_slips.plain_texts import quotes_for
 from hpc_train.errors import ConfigError
 
 _SHELLS = re.compile(r"[/:]\$[A-Za-z_]|^\$[A-Za-z_]\w*[/:]")  # of a path, or of several
@@ -152,8 +152,8 @@ def _refuse_time(
     key: str, value: Sexagesimal, values: Mapping[str, Any], origins: Origins
 ) -> NoReturn:
     """Refuse a time that YAML has made a number; below trainer a key that belongs elsewhere."""
+    from hpc_train.config.meant_words.trainer_words import instead_of
     from hpc_train.config.trainer_args import max_time_of, trainer_parameters
-    from hpc_train.config.trainer_words import instead_of
 
     section, _, name = key.partition(".")
     if section == "trainer" and name not in trainer_parameters(sys.path) and instead_of(name):
@@ -168,7 +168,7 @@ def _refuse_variable(key: str, value: str, values: Mapping[str, Any], origins: O
     """Refuse a variable that nothing replaces; the code of the model or the data may do it."""
     section = key.partition(".")[0]
     if section in ("model", "data") and ".init_args." in key:
-        from hpc_train.config.modules import has_word  # on the way to an error
+        from hpc_train.config.python_text.modules import has_word  # on the way to an error
 
         owner = values[section]
         dotted = owner.get(CLASS_PATH) if isinstance(owner, Mapping) else None
@@ -340,7 +340,7 @@ def explain(
     groups = match.groups()
     hint = hint.format(*groups, key=key)
     if message.startswith("Interpolation key '") and values:
-        from hpc_train.config.meant_interpolations import meant_interpolation
+        from hpc_train.config.yaml_slips.meant_interpolations import meant_interpolation
 
         hint = meant_interpolation(groups[0], key, values, origins) or hint
     if re.search(r"\s[\w.]+=", str(groups[:1])):

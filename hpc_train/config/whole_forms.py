@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
-from hpc_train.config.lightning_home import of_project
-from hpc_train.config.logger_forms import CLASSES, OWN_LOGGERS, PACKAGES
-from hpc_train.config.meant_class import class_of_project, meant_class, plain_path
+from hpc_train.config.meant_words.logger_forms import CLASSES, OWN_LOGGERS, PACKAGES
 from hpc_train.config.origins import Origins
+from hpc_train.config.python_text.lightning_home import of_project
+from hpc_train.config.python_text.meant_class import class_of_project, meant_class, plain_path
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, meant_by
 from hpc_train.config.words import near_words
 

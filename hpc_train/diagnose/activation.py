@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hpc_train.config.distributions import is_well_known
+from hpc_train.config.python_text.distributions import is_well_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

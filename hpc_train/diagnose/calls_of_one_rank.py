@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from hpc_train.config.rank_zero_calls import rank_zero_calls
+from hpc_train.config.fit.rank_zero_calls import rank_zero_calls
 from hpc_train.config.specs import callbacks_of, is_object, read_object
 from hpc_train.errors import HpcTrainError
 from hpc_train.runs.layout import RunDir

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from hpc_train.config.script_tree import script_tree
+from hpc_train.config.python_text.script_tree import script_tree
 from hpc_train.diagnose.stacks import Stack, is_installed
 from hpc_train.diagnose.uneven_shares import UNEVEN, ranks_text
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from hpc_train.config.gpu_counts import keys_for_gres
 from hpc_train.config.keys import MEMORY_KEYS
+from hpc_train.config.meant_words.gpu_counts import keys_for_gres
+from hpc_train.config.meant_words.sbatch_names import PASSED_ON
 from hpc_train.config.origins import Origins
-from hpc_train.config.sbatch_names import PASSED_ON
 from hpc_train.config.schema import Config, SlurmConfig
 from hpc_train.config.specs import read_object, read_tree
 from hpc_train.config.values import check_meaning

@@ -6,9 +6,9 @@ import re
 import shlex
 from collections.abc import Mapping
 
+from hpc_train.config.meant_words.sbatch_names import KNOWN, OWNED
+from hpc_train.config.meant_words.sbatch_values import with_value
 from hpc_train.config.origins import NOWHERE, Origins
-from hpc_train.config.sbatch_names import KNOWN, OWNED
-from hpc_train.config.sbatch_values import with_value
 from hpc_train.config.words import did_you_mean
 
 _WORDS = "now|today|tomorrow|midnight|noon|elevenses|fika|teatime|[ap]m|uts"

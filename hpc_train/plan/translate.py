@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from hpc_train.config.keys import FIELDS
-from hpc_train.config.near_files import SCRIPTS
+from hpc_train.config.meant_words.near_files import SCRIPTS
 from hpc_train.config.secrets import looks_secret
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import UsageError

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hpc_train.config.read import parse_value
-from hpc_train.config.sweep import MOST_POINTS
+from hpc_train.config.sweeps.sweep import MOST_POINTS
 from hpc_train.errors import ConfigError
 
 _NAME = "SLURM_ARRAY_TASK_ID"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hpc_train.config.sweep import MOST_POINTS
+from hpc_train.config.sweeps.sweep import MOST_POINTS
 from hpc_train.plan.translate_array import as_numbers, as_values
 
 _FOR = re.compile(r"for\s+(?P<name>\w+)\s+in\s+(?P<values>.+?)(?:\s*;?\s*do)?")

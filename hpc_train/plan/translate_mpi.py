@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from hpc_train.config.near_files import SCRIPTS
+from hpc_train.config.meant_words.near_files import SCRIPTS
 from hpc_train.plan.translation import Translation
 
 STARTERS = ("mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prun")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from hpc_train.config.keys import MEMORY_KEYS
-from hpc_train.config.sbatch_names import KNOWN, OWNED, PASSED_ON, SHORT, SWITCHES
+from hpc_train.config.meant_words.sbatch_names import KNOWN, OWNED, PASSED_ON, SHORT, SWITCHES
 from hpc_train.config.words import did_you_mean
 from hpc_train.plan.translate_folders import LEFT_OUT
 from hpc_train.plan.translation import Translation

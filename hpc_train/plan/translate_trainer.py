@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from hpc_train.config.removed_arguments import (
+from hpc_train.config.meant_words.removed_arguments import (
     OLD_STRATEGIES,
     REMOVED_ARGUMENTS,
     RENAMED_ARGUMENTS,

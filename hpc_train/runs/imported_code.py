@@ -21,12 +21,12 @@ def imported_by(run: RunDir, workdir: Path, project: Path, files: Sequence[str])
     if not files or not run.config.is_file():
         return [*files]
     # They read a config, which takes a tenth of a second, and only where something was edited.
-    from hpc_train.config.imported_files import (
+    from hpc_train.config.load import load
+    from hpc_train.config.python_text.imported_files import (
         are_all_followed,
         imported_files,
         names_imported,
     )
-    from hpc_train.config.load import load
 
     gone = gone_of(files, (workdir, project))
     try:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from hpc_train.config.near_files import LOGS, near_of_kind
+from hpc_train.config.meant_words.near_files import LOGS, near_of_kind
 from hpc_train.config.words import NEWEST
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.this_folder import means_another_folders, newest

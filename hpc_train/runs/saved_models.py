@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hpc_train.codec import Document, encode
-from hpc_train.config.lightning_home import of_project
+from hpc_train.config.python_text.lightning_home import of_project
 from hpc_train.config.specs import callbacks_of, is_object, read_object
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import HpcTrainError, UsageError

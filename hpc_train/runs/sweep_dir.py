@@ -163,7 +163,7 @@ def _config_of(sweep: SweepDir, number: int) -> str:
     # OmegaConf is slow to import, and only here a config is read.
     from hpc_train.config.load import load
     from hpc_train.config.show import to_yaml
-    from hpc_train.config.sweep import plain_point
+    from hpc_train.config.sweeps.sweep import plain_point
 
     return to_yaml(plain_point(load(sweep.config(0)).config, sweep.plan.points[number].overrides))
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.class_kind import locate
-from hpc_train.config.default_types import defaults_of
+from hpc_train.config.python_text.class_kind import locate
+from hpc_train.config.python_text.default_types import defaults_of
 from hpc_train.errors import HpcTrainError
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hpc_train.codec import Document
-from hpc_train.config.notify_words import MAIL_ADDRESS
+from hpc_train.config.meant_words.notify_words import MAIL_ADDRESS
 from hpc_train.config.schema import NotifyConfig
 from hpc_train.errors import HpcTrainError
 from hpc_train.runs.installed import install_command

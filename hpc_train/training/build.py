@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.classes import Parameters
-from hpc_train.config.distributions import install
+from hpc_train.config.python_text.classes import Parameters
+from hpc_train.config.python_text.distributions import install
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 from hpc_train.plan.json_keys import pairs_in
 from hpc_train.plan.plan import ObjectSpec
 from hpc_train.runs.imported_code import files_of_module
-from hpc_train.training.absent_code import AbsentCodeError
+from hpc_train.training.failures.absent_code import AbsentCodeError
 from hpc_train.training.private.versions import LIGHTNING_PACKAGES
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.script_trainers import of_accelerator
+from hpc_train.config.scripts.script_trainers import of_accelerator
 from hpc_train.config.trainer_args import ACCELERATORS, NOT_ON_A_CPU, full_precision
 from hpc_train.errors import CheckError, ConfigError
 from hpc_train.plan.gpus_given import fewer_than_ranks

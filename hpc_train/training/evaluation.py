@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from hpc_train.config.lacking_methods import how_to_write
+from hpc_train.config.fit.lacking_methods import how_to_write
 from hpc_train.errors import ConfigError
 from hpc_train.plan.evaluations import NEEDED
 from hpc_train.plan.plan import Plan

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hpc_train.config.left_out_layers import KEY, is_left_out, layers_of, tops_of
+from hpc_train.config.fit.left_out_layers import KEY, is_left_out, layers_of, tops_of
 from hpc_train.config.words import near_words
 from hpc_train.errors import CheckError
 from hpc_train.plan.states import SUBMIT_AGAIN

@@ -20,7 +20,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.not_finite import NotFinite, first_not_finite, tells_divergence
 from hpc_train.runs.ranks import leave_note
 from hpc_train.training.build import build, spec_of
-from hpc_train.training.data_not_finite import LOOK, not_finite_in_data
+from hpc_train.training.fit_notes.data_not_finite import LOOK, not_finite_in_data
 from hpc_train.training.metrics_csv import MetricsCsv, number
 from hpc_train.training.private.lightning import (
     PACKAGE,

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from hpc_train.config.made_folders import why_unmade
+from hpc_train.config.fit.made_folders import why_unmade
 from hpc_train.errors import ConfigError
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import SavedModel, read_models, write_models

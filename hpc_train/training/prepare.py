@@ -18,7 +18,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import leave_note
-from hpc_train.training.asked_of_gpu import tell_cpus
+from hpc_train.training.failures.asked_of_gpu import tell_cpus
 from hpc_train.training.rank_config import installed_versions
 
 if TYPE_CHECKING:

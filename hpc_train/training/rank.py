@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpc_train.config.data_paths import argument_texts
-from hpc_train.config.made_folders import make_folders
+from hpc_train.config.fit.data_paths import argument_texts
+from hpc_train.config.fit.made_folders import make_folders
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan import env_names
 from hpc_train.plan.plan import Batch, Plan, Shape
@@ -30,10 +30,10 @@ from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.lost_output import survive_lost_output
 from hpc_train.runs.parent_death import signal_at_parents_death
-from hpc_train.training.absent_code import as_gone
-from hpc_train.training.broadcast_losses import broadcasts_noted
-from hpc_train.training.changed_model import as_changed
-from hpc_train.training.dead_worker import unhear_workers
+from hpc_train.training.failures.absent_code import as_gone
+from hpc_train.training.failures.changed_model import as_changed
+from hpc_train.training.failures.dead_worker import unhear_workers
+from hpc_train.training.fit_notes.broadcast_losses import broadcasts_noted
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.node_heartbeats import NodeHeartbeats
 from hpc_train.training.own_exit import EndedItselfError, tell_own_exits
@@ -267,13 +267,13 @@ class Rank:
         start = state.load()
         self.first_step = start.manifest.step if start is not None else 0
         trainer, model, data = self.build(plan, world, device, loader)
+        from hpc_train.training.fit_notes.unlogged_monitors import note_unlogged
         from hpc_train.training.loggers import (
             early_end,
             note_last_not_finite,
             write_final_metrics,
         )
         from hpc_train.training.resume.fit_with_resume import fit_with_resume
-        from hpc_train.training.unlogged_monitors import note_unlogged
         from hpc_train.training.weights import forget_weights, load_weights, weights_path
 
         if plan.weights and start is None:

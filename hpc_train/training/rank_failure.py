@@ -17,34 +17,43 @@ from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, WORKER_KILLED, ExitRecord, write_exit
-from hpc_train.training.absent_interface import absent_interface
-from hpc_train.training.called_classes import uncalled_class
-from hpc_train.training.called_hooks import called_hook
-from hpc_train.training.changed_in_place import changed_in_place
-from hpc_train.training.collate_errors import wrong_collate
-from hpc_train.training.dead_worker import dead_worker, is_killed, unhear_workers, workers_unheard
-from hpc_train.training.empty_data import EmptySetError
-from hpc_train.training.exit_values import fix_of_exit
-from hpc_train.training.failure_words import fix_of, said_by
-from hpc_train.training.frame_text import EXAMPLES, INSTALLED, PACKAGE, is_users
+from hpc_train.training.failures.absent_interface import absent_interface
+from hpc_train.training.failures.called_classes import uncalled_class
+from hpc_train.training.failures.called_hooks import called_hook
+from hpc_train.training.failures.changed_in_place import changed_in_place
+from hpc_train.training.failures.collate_errors import wrong_collate
+from hpc_train.training.failures.dead_worker import (
+    dead_worker,
+    is_killed,
+    unhear_workers,
+    workers_unheard,
+)
+from hpc_train.training.failures.empty_data import EmptySetError
+from hpc_train.training.failures.failure_words import fix_of, said_by
+from hpc_train.training.failures.frame_text import EXAMPLES, INSTALLED, PACKAGE, is_users
+from hpc_train.training.failures.lengthless_set import lengthless_set
+from hpc_train.training.failures.listed_sets import ListedSetsError, listed_sets
+from hpc_train.training.failures.local_objects import local_object
+from hpc_train.training.failures.lost_gradient import lost_gradient
+from hpc_train.training.failures.sampleless_set import sampleless_set
+from hpc_train.training.failures.samples_differ import (
+    no_batch_of_samples,
+    none_in_samples,
+    samples_differ,
+)
+from hpc_train.training.failures.several_elements import several_elements
+from hpc_train.training.failures.skipped_batch import skipped_batch
+from hpc_train.training.failures.users_method import method_that_returned
+from hpc_train.training.failures.whole_batch import taken_dict
+from hpc_train.training.failures.whole_given import whole_given
+from hpc_train.training.failures.whole_predicted import whole_predicted
 from hpc_train.training.heartbeat import HeartbeatThread
-from hpc_train.training.lengthless_set import lengthless_set
-from hpc_train.training.listed_sets import ListedSetsError, listed_sets
-from hpc_train.training.local_objects import local_object
-from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.own_exit import EndedItselfError
 from hpc_train.training.private.lightning_frames import in_teardown
 from hpc_train.training.resume.stop import Stopped
 from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
 from hpc_train.training.resume.untrained import UntrainedError
-from hpc_train.training.sampleless_set import sampleless_set
-from hpc_train.training.samples_differ import no_batch_of_samples, none_in_samples, samples_differ
-from hpc_train.training.several_elements import several_elements
-from hpc_train.training.skipped_batch import skipped_batch
-from hpc_train.training.users_method import method_that_returned
-from hpc_train.training.whole_batch import taken_dict
-from hpc_train.training.whole_given import whole_given
-from hpc_train.training.whole_predicted import whole_predicted
+from hpc_train.training.scripts.exit_values import fix_of_exit
 
 
 class _Told(Protocol):

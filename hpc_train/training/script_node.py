@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from hpc_train.config.counted_gpus import COUNT, counted_gpus
-from hpc_train.config.script_tree import script_tree
+from hpc_train.config.python_text.script_tree import script_tree
+from hpc_train.config.scripts.counted_gpus import COUNT, counted_gpus
 from hpc_train.errors import RunFailedError
 from hpc_train.plan import env_names
 from hpc_train.plan.plan import Plan, Shape
@@ -23,8 +23,8 @@ from hpc_train.plan.world import World
 from hpc_train.runs.ranks import ExitRecord, read_exits, read_heartbeat
 from hpc_train.training.rank import Rank, main
 from hpc_train.training.resume.stop import Stopped
-from hpc_train.training.script_process import ScriptProcess
 from hpc_train.training.script_rank import places, run_script
+from hpc_train.training.scripts.script_process import ScriptProcess
 
 if TYPE_CHECKING:
     from hpc_train.plan.plan import ScriptPlan
@@ -144,7 +144,7 @@ def _check_spawns(script: ScriptPlan, ranks: int) -> None:
 
 
 def _run(script: ScriptPlan) -> None:
-    from hpc_train.training.plain_script import resume_arguments
+    from hpc_train.training.scripts.plain_script import resume_arguments
 
     run_script(script, resume_arguments())
 

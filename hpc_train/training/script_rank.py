@@ -16,7 +16,7 @@ from hpc_train.runs.events import EventKind, read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import leave_note
 from hpc_train.training import devices
-from hpc_train.training.absent_code import AbsentCodeError
+from hpc_train.training.failures.absent_code import AbsentCodeError
 from hpc_train.training.prepare import announce_threads, threads_are_users
 from hpc_train.training.rank import Rank, main
 
@@ -39,13 +39,13 @@ class ScriptRank(Rank):
         _set_variables(plan, world)
         if Path(plan.workdir).is_dir():
             os.chdir(plan.workdir)
-        from hpc_train.training.caught_steps import CaughtSteps
-        from hpc_train.training.plain_script import PlainScript, resume_arguments
         from hpc_train.training.private.after_import import hold_hydra_clock
         from hpc_train.training.private.trainer_hooks import follow_trainers
-        from hpc_train.training.script_fabric import follow_fabric
-        from hpc_train.training.script_fits import ScriptFits
-        from hpc_train.training.script_watch import watch_script
+        from hpc_train.training.scripts.caught_steps import CaughtSteps
+        from hpc_train.training.scripts.plain_script import PlainScript, resume_arguments
+        from hpc_train.training.scripts.script_fabric import follow_fabric
+        from hpc_train.training.scripts.script_fits import ScriptFits
+        from hpc_train.training.scripts.script_watch import watch_script
 
         hold_hydra_clock(_begun_s(self.here.run))
         fits = ScriptFits(self, plan, world, plan_hash)

@@ -35,12 +35,10 @@ from hpc_train.config.call_arguments import checked_call
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.states import RankExit
-from hpc_train.training.early_steps import EarlySteps
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.node_heartbeats import NodeHeartbeats
 from hpc_train.training.rank_config import RankConfig
 from hpc_train.training.rank_failure import leave, record_exit
-from hpc_train.training.raw_loop_setup import find_run, join_run
 from hpc_train.training.resume.module_state import capture_module, restore_module
 from hpc_train.training.resume.rank_checkpoint import RankCheckpoint, load_tensors
 from hpc_train.training.resume.resume_state import ResumeState
@@ -49,7 +47,9 @@ from hpc_train.training.resume.saving import Snapshot
 from hpc_train.training.resume.shards import is_sharded, load_shards, save_shards
 from hpc_train.training.resume.stop import StopFlag, Stopped
 from hpc_train.training.resume.unsavable import Author, class_name
-from hpc_train.training.session_arguments import (
+from hpc_train.training.sessions.early_steps import EarlySteps
+from hpc_train.training.sessions.raw_loop_setup import find_run, join_run
+from hpc_train.training.sessions.session_arguments import (
     check_due,
     check_entered,
     check_epochs,
@@ -60,8 +60,8 @@ from hpc_train.training.session_arguments import (
     no_attribute,
     no_step,
 )
-from hpc_train.training.session_history import SessionHistory
-from hpc_train.training.session_notes import SessionNotes
+from hpc_train.training.sessions.session_history import SessionHistory
+from hpc_train.training.sessions.session_notes import SessionNotes
 
 T = TypeVar("T")
 

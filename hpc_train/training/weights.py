@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from hpc_train.config.left_out_layers import KEY, is_left_out
+from hpc_train.config.fit.left_out_layers import KEY, is_left_out
 from hpc_train.errors import CheckError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import SUBMIT_AGAIN
@@ -20,9 +20,9 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.provenance import code_changes
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.weights_arguments import OtherArgument, other_arguments, run_of_weights
+from hpc_train.training.failures.weight_prefixes import with_own_names
 from hpc_train.training.fresh_layers import FreshLayers, misfits
 from hpc_train.training.resume.rank_checkpoint import load_tensors
-from hpc_train.training.weight_prefixes import with_own_names
 
 # torch/nn/modules/module.py, `_load_from_state_dict` and `load_state_dict`.
 _SHAPES = re.compile(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.own_modules import NEEDED
+from hpc_train.config.python_text.own_modules import NEEDED
 from tests.cli.mistaken import NETS, project, refused
 
 __all__ = ["project"]

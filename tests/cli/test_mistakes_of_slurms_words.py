@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train.cli import run_command, submit_command
-from hpc_train.config.script_arguments import OF_SUBMIT
+from hpc_train.config.scripts.script_arguments import OF_SUBMIT
 from tests.cli.mistaken import project, refused
 
 __all__ = ["project"]

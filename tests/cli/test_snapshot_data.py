@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 from tests.cli.test_resume_notes import NETS
 from tests.cli.test_snapshot import git, project, submitted
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train import api
-from hpc_train.config.absent_checkpoints import INSTEAD
+from hpc_train.config.scripts.absent_checkpoints import INSTEAD
 from tests.config.files import write
 
 SCRIPT = """\

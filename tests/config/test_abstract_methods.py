@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.abstract_methods import lacking
-from hpc_train.config.class_kind import locate
 from hpc_train.config.load import load
+from hpc_train.config.python_text.abstract_methods import lacking
+from hpc_train.config.python_text.class_kind import locate
 from hpc_train.config.validate import check
 from hpc_train.errors import ConfigError
 from tests.config.files import MINIMAL, write

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from hpc_train.config.argument_values import ArgumentError
-from hpc_train.config.classes import check_class
+from hpc_train.config.python_text.argument_values import ArgumentError
+from hpc_train.config.python_text.classes import check_class
 
 
 def checked(class_path: str, **arguments: object) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train import api
-from hpc_train.config.assigned_properties import instead_of_assigning
+from hpc_train.config.fit.assigned_properties import instead_of_assigning
 from hpc_train.errors import ConfigError
 from tests.config.files import MINIMAL, write
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train import api
-from hpc_train.config.batch_axis import last_sample_notes
+from hpc_train.config.fit.batch_axis import last_sample_notes
 from tests.config.files import MINIMAL
 from tests.config.files import write as write_file
 

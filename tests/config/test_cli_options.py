@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train import api
-from hpc_train.config.cli_options import unknown_cli_option
+from hpc_train.config.scripts.cli_options import unknown_cli_option
 from hpc_train.errors import ConfigError
 
 HEAD = "from lightning.pytorch.cli import LightningCLI\n"

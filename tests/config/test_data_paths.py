@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hpc_train.config.data_paths import argument_texts, keys_of_path, notes_on_paths
+from hpc_train.config.fit.data_paths import argument_texts, keys_of_path, notes_on_paths
 from hpc_train.config.origins import Origins
 
 
@@ -77,7 +77,7 @@ def test_a_folder_that_may_not_be_looked_into_is_not_told_as_absent(monkeypatch)
     def refuses(path: str) -> None:
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr("hpc_train.config.data_paths.os.stat", refuses)
+    monkeypatch.setattr("hpc_train.config.fit.data_paths.os.stat", refuses)
     assert notes(root="/there/is/none") == []
 
 

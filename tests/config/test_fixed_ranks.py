@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.code_notes import notes_on_code
-from hpc_train.config.fixed_ranks import fixed_ranks
+from hpc_train.config.fit.code_notes import notes_on_code
 from hpc_train.config.load import load
+from hpc_train.config.scripts.fixed_ranks import fixed_ranks
 
 LEAVE_OUT = "leave rank, world_size and init_method out: each rank has them in its environment"
 SCRIPT = "import os\nimport torch.distributed as dist\nfrom os import environ\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpc_train.config.gone_names import gone_module, gone_name, numpy_version
+from hpc_train.config.python_text.gone_names import gone_module, gone_name, numpy_version
 from tests.config.files import told_of_script, write
 
 told = partial(told_of_script, about="is gone since", gpus=1)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.class_kind import locate
-from hpc_train.config.hook_notes import hook_notes, only_prepared
+from hpc_train.config.fit.hook_notes import hook_notes, only_prepared
+from hpc_train.config.python_text.class_kind import locate
 
 
 def notes(folder: Path, kind: str, body: str, base: str = "") -> list[str]:

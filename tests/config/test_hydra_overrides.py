@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train import api
-from hpc_train.config.hydra_overrides import refused_override
+from hpc_train.config.scripts.hydra_overrides import refused_override
 from hpc_train.errors import ConfigError
 
 SCRIPT = """\

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.inner_imports import missing_in_methods
 from hpc_train.config.load import load
+from hpc_train.config.python_text.inner_imports import missing_in_methods
 from tests.config.files import MINIMAL, write
 
 NETS = """\

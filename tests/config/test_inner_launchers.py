@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.inner_launchers import inner_launcher_notes
+from hpc_train.config.scripts.inner_launchers import inner_launcher_notes
 from tests.plan.configs import config
 
 

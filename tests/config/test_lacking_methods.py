@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.lacking_methods import check_evaluated
+from hpc_train.config.fit.lacking_methods import check_evaluated
 from hpc_train.config.load import load
 from hpc_train.config.validate import check_fit
 from hpc_train.errors import ConfigError

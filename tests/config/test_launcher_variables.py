@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from hpc_train.config.launcher_variables import notes_on_array, notes_on_variables
+from hpc_train.config.meant_words.launcher_variables import notes_on_array, notes_on_variables
 
 RANK = 'write os.environ["RANK"], which hpc-train sets everywhere'
 LOCAL = RANK.replace("RANK", "LOCAL_RANK")

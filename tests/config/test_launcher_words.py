@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.launcher_words import launcher_hint
 from hpc_train.config.load import load
+from hpc_train.config.meant_words.launcher_words import launcher_hint
 from hpc_train.errors import ConfigError
 
 

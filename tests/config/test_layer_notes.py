@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.class_kind import locate
-from hpc_train.config.layer_notes import hidden_layer_notes, with_its_modules
+from hpc_train.config.fit.layer_notes import hidden_layer_notes, with_its_modules
+from hpc_train.config.python_text.class_kind import locate
 from tests.config.files import write
 
 MODULES = "nn.ModuleList([...])"

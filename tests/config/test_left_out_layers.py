@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.left_out_layers import is_left_out, layers_of
+from hpc_train.config.fit.left_out_layers import is_left_out, layers_of
 from hpc_train.config.origins import Origins
 from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Plan

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.lightning_home import own_files, package_of_project
+from hpc_train.config.python_text.lightning_home import own_files, package_of_project
 from hpc_train.errors import ConfigError
 from tests.config.checking import refusal_in
 from tests.config.files import write

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpc_train.config.literal_fixes import fix_in_brackets, literal_fix
+from hpc_train.config.meant_words.literal_fixes import fix_in_brackets, literal_fix
 
 
 @pytest.mark.parametrize(

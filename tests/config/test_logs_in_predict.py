@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.code_notes import notes_on_code
+from hpc_train.config.fit.code_notes import notes_on_code
 from hpc_train.config.load import load
 from hpc_train.config.validate import check_methods
 from hpc_train.errors import ConfigError

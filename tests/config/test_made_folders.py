@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.made_folders import check_made_folders, make_folders, notes_on_made_folders
+from hpc_train.config.fit.made_folders import (
+    check_made_folders,
+    make_folders,
+    notes_on_made_folders,
+)
 from hpc_train.errors import ConfigError
 from tests.config.files import loaded
 
@@ -97,7 +101,7 @@ def test_a_folder_without_the_right_to_write_is_refused(tmp_path: Path) -> None:
             folder.chmod(0o755)
     code = (
         "import os\nfrom pathlib import Path\n"
-        "from hpc_train.config.made_folders import blocked\n"
+        "from hpc_train.config.fit.made_folders import blocked\n"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         f"print(blocked(Path({str(tmp_path / 'closed' / 'models')!r})).why)\n"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.class_kind import lacks_method
+from hpc_train.config.python_text.class_kind import lacks_method
 
 BASES = """
 import lightning.pytorch as L

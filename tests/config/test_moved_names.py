@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.moved_names import moved_import
+from hpc_train.config.meant_words.moved_names import moved_import
 from tests.config.test_script_starts import folder, said_of
 
 __all__ = ["folder"]

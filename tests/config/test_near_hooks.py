@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.class_kind import locate
-from hpc_train.config.near_hooks import meant_hook, near_hooks
+from hpc_train.config.fit.near_hooks import meant_hook, near_hooks
+from hpc_train.config.python_text.class_kind import locate
 
 MODEL, DATA, CALLBACK = "LightningModule", "LightningDataModule", "Callback"
 
@@ -118,5 +118,5 @@ def test_a_slip_below_lightnings_own_callback_or_ones_own_base_is_told(
 def test_a_folder_of_many_files_is_not_looked_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hpc_train.config.near_hooks._MOST_ENTRIES", 0)
+    monkeypatch.setattr("hpc_train.config.fit.near_hooks._MOST_ENTRIES", 0)
     assert notes(tmp_path, CALLBACK, SLIP) == []

@@ -10,7 +10,7 @@ import pytest
 
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.show import show_lines, to_yaml
-from hpc_train.config.sweep import load_point, sweep_points
+from hpc_train.config.sweeps.sweep import load_point, sweep_points
 from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Plan
 from hpc_train.training.build import build, put_on_path

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.lacking_packages import fix_of_import
+from hpc_train.config.python_text.lacking_packages import fix_of_import
 
 OLD = "Lightning is installed as pytorch_lightning here"
 NEW = "Lightning is installed as lightning here"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train.config.load import load
-from hpc_train.config.own_saves import note_on_own_saves
+from hpc_train.config.scripts.own_saves import note_on_own_saves
 
 LOOP = """import torch
 net = torch.nn.Linear(2, 2)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train import api
-from hpc_train.config.script_arguments import declared_options, refused_arguments
+from hpc_train.config.scripts.script_arguments import declared_options, refused_arguments
 from hpc_train.errors import ConfigError
 
 MAKES = "    p = argparse.ArgumentParser()\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.plain_commands import plain_command_words
+from hpc_train.config.scripts.plain_commands import plain_command_words
 from tests.config.files import told_of_script, write
 from tests.config.test_single_process import ALONE
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.rank_zero_scripts import rank_zero_of_script
-from hpc_train.config.script_tree import script_tree
+from hpc_train.config.python_text.script_tree import script_tree
+from hpc_train.config.scripts.rank_zero_scripts import rank_zero_of_script
 from tests.config.files import write
 from tests.config.test_ranks_apart import told
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train import api
-from hpc_train.config.same_order import notes_on_groups
+from hpc_train.config.scripts.same_order import notes_on_groups
 
 SCRIPT = """\
 import torch

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hpc_train.config.inner_launchers import inner_launcher_notes
 from hpc_train.config.load import load
+from hpc_train.config.scripts.inner_launchers import inner_launcher_notes
 from hpc_train.config.validate import check
 from hpc_train.errors import ConfigError
 from tests.config.files import write

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from hpc_train.config.script_arguments import refused_arguments
+from hpc_train.config.scripts.script_arguments import refused_arguments
 
 SCRIPT = """\
 import argparse

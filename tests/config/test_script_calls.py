@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train import api
-from hpc_train.config import script_calls
+from hpc_train.config.scripts import script_calls
 from hpc_train.errors import ConfigError
 from tests.config.files import write
 from tests.config.test_script_starts import folder, said_of

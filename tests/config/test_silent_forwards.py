@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.class_kind import locate
-from hpc_train.config.silent_forwards import SilentForward, silent_forward
+from hpc_train.config.fit.silent_forwards import SilentForward, silent_forward
+from hpc_train.config.python_text.class_kind import locate
 
 NET = """\
 import torch, torch.nn.functional as F

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from hpc_train.cli.translate_command import command
-from hpc_train.config.inner_launchers import inner_launcher_notes
 from hpc_train.config.load import load
-from hpc_train.config.submitting_scripts import submits_jobs, submitted_script
+from hpc_train.config.scripts.inner_launchers import inner_launcher_notes
+from hpc_train.config.scripts.submitting_scripts import submits_jobs, submitted_script
 from hpc_train.config.validate import check
 from hpc_train.errors import ConfigError
 from tests.config.files import write

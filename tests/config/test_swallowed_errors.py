@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.code_notes import notes_on_code
+from hpc_train.config.fit.code_notes import notes_on_code
 from hpc_train.config.load import load
 
 HEAD = """\

@@ -9,7 +9,7 @@ import yaml
 
 from hpc_train import sweeps
 from hpc_train.api import load
-from hpc_train.config.sweep import is_plain, load_point, plain_point, sweep_points
+from hpc_train.config.sweeps.sweep import is_plain, load_point, plain_point, sweep_points
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.sweep_plan import SweepPlan, array_text
 from tests.cli.conftest import DIGITS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hpc_train.config.origins import Origins
-from hpc_train.config.swept_arguments import where_it_belongs
+from hpc_train.config.scripts.swept_arguments import where_it_belongs
 
 IN_FILE = Origins({"script.args": "a.yaml:4"})
 TYPED = Origins({"script.args": "command line"})

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train import api
-from hpc_train.config.syntax_words import how_to_correct
+from hpc_train.config.python_text.syntax_words import how_to_correct
 from hpc_train.errors import ConfigError
 
 CONFIG = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train import api
-from hpc_train.config.terminal_stops import terminal_stops
+from hpc_train.config.python_text.terminal_stops import terminal_stops
 from tests.config.files import write
 
 

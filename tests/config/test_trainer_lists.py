@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.class_kind import locate
-from hpc_train.config.trainer_lists import trainer_lists
+from hpc_train.config.fit.trainer_lists import trainer_lists
+from hpc_train.config.python_text.class_kind import locate
 
 
 def notes(folder: Path, kind: str, body: str) -> list[str]:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from hpc_train import api
-from hpc_train.config.class_kind import locate
-from hpc_train.config.modules import read_names
-from hpc_train.config.twice_normalized import (
+from hpc_train.config.fit.twice_normalized import (
     twice_normalized_of_class,
     twice_normalized_of_script,
 )
+from hpc_train.config.python_text.class_kind import locate
+from hpc_train.config.python_text.modules import read_names
 from tests.config.files import MINIMAL, write
 
 NET = """\

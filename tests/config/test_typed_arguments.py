@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from hpc_train.cli.translate_command import command
-from hpc_train.config.typed_arguments import notes_on_arguments
+from hpc_train.config.scripts.typed_arguments import notes_on_arguments
 from tests.plan.configs import config
 
 

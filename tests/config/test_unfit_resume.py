@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train.config.load import load
-from hpc_train.config.unfit_resume import note_on_unfit_resume
+from hpc_train.config.scripts.unfit_resume import note_on_unfit_resume
 
 LOOP = """import torch, argparse
 parser = argparse.ArgumentParser()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.modules import read_names
-from hpc_train.config.script_tree import script_tree
-from hpc_train.config.unkept_state import unkept_state
+from hpc_train.config.python_text.modules import read_names
+from hpc_train.config.python_text.script_tree import script_tree
+from hpc_train.config.scripts.unkept_state import unkept_state
 from tests.config.files import write
 from tests.config.test_ranks_apart import told
 from tests.config.test_session_calls import LOOP

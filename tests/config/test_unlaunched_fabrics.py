@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.ranks_apart import Apart
-from hpc_train.config.unlaunched_fabrics import unlaunched_fabric
+from hpc_train.config.scripts.ranks_apart import Apart
+from hpc_train.config.scripts.unlaunched_fabrics import unlaunched_fabric
 
 SCRIPT = """\
 import torch

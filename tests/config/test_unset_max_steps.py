@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hpc_train.config.unset_max_steps import unset_max_steps
-from hpc_train.training.failure_words import fix_of
+from hpc_train.config.fit.unset_max_steps import unset_max_steps
+from hpc_train.training.failures.failure_words import fix_of
 
 TEXT = "class Net:\n    def configure_optimizers(self):\n        {}\n"
 ONE = "return OneCycleLR(o, 0.1, total_steps=self.trainer.max_steps)"

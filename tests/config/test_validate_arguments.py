@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.refusal_hints import hint_of
+from hpc_train.config.python_text.refusal_hints import hint_of
 from hpc_train.config.trainer_args import OWNED, trainer_parameters
 from hpc_train.errors import ConfigError
 from tests.config.checking import check_in, nets, refusal_in

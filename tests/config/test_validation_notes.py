@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.config.fit.validation_notes import validation_notes
 from hpc_train.config.load import load
-from hpc_train.config.validation_notes import validation_notes
 
 CONFIG = """\
 name: x

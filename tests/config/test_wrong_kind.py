@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.classes import check_class
 from hpc_train.config.load import load
+from hpc_train.config.python_text.classes import check_class
 from hpc_train.config.validate import check
 from hpc_train.errors import ConfigError
 from tests.config.checking import nets, refusal_in

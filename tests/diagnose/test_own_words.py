@@ -9,7 +9,7 @@ import pytest
 from hpc_train.backends.diagnose_run import diagnose_run
 from hpc_train.diagnose.read_logs import diagnose_logs
 from hpc_train.runs.ranks import ExitRecord, write_exit
-from hpc_train.training.unfit_checkpoint import ANOTHER_MODEL, FIX
+from hpc_train.training.failures.unfit_checkpoint import ANOTHER_MODEL, FIX
 from tests.diagnose.test_read_run import ended, made, write
 from tests.report.made import BEGAN
 

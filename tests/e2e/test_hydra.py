@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from hpc_train.config.hydra_overrides import refused_override
+from hpc_train.config.scripts.hydra_overrides import refused_override
 from tests.e2e.conftest import ROOT, Shell
 
 HYDRA = Path(sys.prefix, "hydra")

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from hpc_train.config.meant_words.sbatch_names import KNOWN, OWNED
+from hpc_train.config.meant_words.sbatch_values import with_value
 from hpc_train.config.origins import Origins
-from hpc_train.config.sbatch_names import KNOWN, OWNED
-from hpc_train.config.sbatch_values import with_value
 from hpc_train.errors import CheckError, ConfigError
 from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Batch, ObjectSpec, Plan, Shape

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hpc_train.config.removed_arguments import (
+from hpc_train.config.meant_words.removed_arguments import (
     OLD_STRATEGIES,
     REMOVED_ARGUMENTS,
     RENAMED_ARGUMENTS,

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from hpc_train.cli.translate_command import command
-from hpc_train.config.near_files import MADE_BY_US
+from hpc_train.config.meant_words.near_files import MADE_BY_US
 from hpc_train.errors import UsageError
 from hpc_train.plan.translate import translate
 from hpc_train.plan.translate_batch import batch_file_of, with_typed

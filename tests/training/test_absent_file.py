@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 H5 = "[Errno 2] Unable to synchronously open file (unable to open file: name = 'houses.csv', errno"
 

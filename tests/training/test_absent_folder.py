@@ -12,8 +12,8 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.demos.boring_classes import BoringModel
 
-from hpc_train.config.absent_checkpoints import INSTEAD
-from hpc_train.training.failure_words import fix_of
+from hpc_train.config.scripts.absent_checkpoints import INSTEAD
+from hpc_train.training.failures.failure_words import fix_of
 
 SAMPLE = torch.zeros(1)
 

@@ -8,8 +8,8 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from hpc_train.training import asked_of_gpu
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures import asked_of_gpu
+from hpc_train.training.failures.failure_words import fix_of
 
 CPUS = "this run is on CPUs (accelerator: cpu): "
 MOVES = "Lightning moves the model and each batch"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytorch_lightning as pl
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 
 class Kept(pl.LightningModule):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hpc_train.training.failure_words import fix_of, said_by
+from hpc_train.training.failures.failure_words import fix_of, said_by
 
 timm = types.SimpleNamespace(__version__="1.0.15")
 

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.ranks import read_notes
-from hpc_train.training.broadcast_losses import broadcasts_noted
+from hpc_train.training.fit_notes.broadcast_losses import broadcasts_noted
 from tests.training.test_loss_shapes import line_of
 
 # As Python has it by itself; the warnings are what is asked for here.

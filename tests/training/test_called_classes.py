@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 from hpc_train.training.rank_failure import user_frame
 
 X, Y = torch.zeros(4, 3), torch.zeros(4, dtype=torch.long)

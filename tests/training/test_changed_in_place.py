@@ -8,7 +8,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from hpc_train.training.failure_words import fix_of, said_by
+from hpc_train.training.failures.failure_words import fix_of, said_by
 from hpc_train.training.rank_failure import user_frame
 from tests.training.test_failure_words import Net
 

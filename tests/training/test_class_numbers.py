@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812 - as users write it
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 from tests.training.test_failure_words import Net
 
 FILE = "tests/training/test_class_numbers.py"

@@ -12,7 +12,7 @@ import pytest
 from hpc_train.plan.plan import Batch
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_notes
-from hpc_train.training.cut_steps import note_cut_steps
+from hpc_train.training.fit_notes.cut_steps import note_cut_steps
 
 TOLD = (
     "trainer.limit_train_batches 0.1 is 3 batches of each rank, no multiple of the 2 that are"

@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
 from hpc_train.runs.layout import RunDir
-from hpc_train.training.data_not_finite import not_finite_in_data
+from hpc_train.training.fit_notes.data_not_finite import not_finite_in_data
 from hpc_train.training.loggers import make_loggers
 from tests.training.test_failure_words import Net
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, IterableDataset
 
-from hpc_train.training.data_notes import left_out, not_split, read_once
+from hpc_train.training.fit_notes.data_notes import left_out, not_split, read_once
 
 
 class Whole(IterableDataset[int]):

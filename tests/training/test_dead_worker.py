@@ -20,7 +20,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from hpc_train.training.dead_worker import dead_worker, unhear_workers
+from hpc_train.training.failures.dead_worker import dead_worker, unhear_workers
 from hpc_train.training.rank_failure import RankFailure, failure_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader")

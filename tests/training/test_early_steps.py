@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from hpc_train.errors import ConfigError
-from hpc_train.training.early_steps import EarlySteps
+from hpc_train.training.sessions.early_steps import EarlySteps
 
 # The first step of a process loads what sets variables of its own.
 torch.optim.SGD([torch.ones(1)], lr=0.1).step()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import pytorch_lightning as pl
 
-from hpc_train.training.early_trainer import early_trainer
+from hpc_train.training.failures.early_trainer import early_trainer
 
 MODEL = "use it from setup(self, stage) on"
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
-from hpc_train.training.empty_data import EmptySetError, why_empty
+from hpc_train.training.failures.empty_data import EmptySetError, why_empty
 from hpc_train.training.rank_failure import failure_of
 
 

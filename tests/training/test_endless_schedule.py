@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.optim.lr_scheduler import OneCycleLR
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 from tests.training.test_failure_words import Net
 
 TOTAL = "write total_steps=self.trainer.estimated_stepping_batches"

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, Tenso
 
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_notes
-from hpc_train.training.evaluation_notes import said_of, tell_of_evaluation
+from hpc_train.training.fit_notes.evaluation_notes import said_of, tell_of_evaluation
 from hpc_train.training.resume.sampling import evaluation_loader
 
 SET = TensorDataset(torch.zeros(40, 1))

@@ -8,7 +8,7 @@ import pytest
 
 from hpc_train.plan.plan import ScriptPlan
 from hpc_train.runs.ranks import ExitRecord, read_exits
-from hpc_train.training.exit_values import fix_of_exit
+from hpc_train.training.scripts.exit_values import fix_of_exit
 from tests.training.test_script_fits import Scripted
 
 

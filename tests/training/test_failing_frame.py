@@ -20,7 +20,7 @@ from torch.utils.data import (
 )
 
 from hpc_train.diagnose.read_logs import ReadLogs
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 from hpc_train.training.rank_failure import RankFailure, failure_of
 from tests.training.test_failure_words import Net, fit
 

@@ -12,7 +12,7 @@ import pytorch_lightning as pl
 import torch
 
 from hpc_train.plan.plan import Batch
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 from hpc_train.training.rank_failure import RankFailure, failure_of
 
 

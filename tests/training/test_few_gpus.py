@@ -10,7 +10,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from hpc_train.training.few_gpus import few_gpus
+from hpc_train.training.failures.few_gpus import few_gpus
 
 FILE = str(Path(__file__).relative_to(Path.cwd()))
 # As torch's own code stands in a traceback: its frames are not the user's.

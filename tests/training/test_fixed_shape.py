@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 X: Any = torch.ones(50, 8)
 IMAGES: Any = torch.ones(50, 1, 3, 3)

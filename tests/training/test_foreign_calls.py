@@ -12,7 +12,7 @@ from pytorch_lightning.loggers import TensorBoardLogger
 
 from hpc_train.plan.plan import Batch
 from hpc_train.runs.layout import RunDir
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 from hpc_train.training.loggers import make_loggers
 from hpc_train.training.rank_failure import failure_of
 from tests.training.test_failure_words import Net, fit

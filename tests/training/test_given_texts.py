@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 LAYER = torch.nn.Linear(1, 1)
 

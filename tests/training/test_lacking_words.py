@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 
 def read_of_argv() -> float:

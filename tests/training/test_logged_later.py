@@ -9,7 +9,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 from tests.training.test_failure_words import fit
 
 FILE = "tests/training/test_logged_later.py"

@@ -10,7 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 from torch.utils.data import TensorDataset
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 from tests.training.test_failure_words import Net, fit
 
 FILE = "tests/training/test_loss_shapes.py"

@@ -9,7 +9,7 @@ import torch
 import torchmetrics
 from torchmetrics.functional import accuracy
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 OUT, Y = torch.randn(4, 3), torch.tensor([0, 1, 2, 0])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 
 def test_one_in_a_function_is_told_where_it_fails() -> None:

@@ -11,8 +11,8 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from hpc_train.training.failure_words import fix_of
-from hpc_train.training.near_names import near_name
+from hpc_train.training.failures.failure_words import fix_of
+from hpc_train.training.failures.near_names import near_name
 
 
 class Net(pl.LightningModule):

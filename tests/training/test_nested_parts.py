@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 V, Y = torch.zeros(4, 3), torch.zeros(4).long()
 LINEAR, CONV = nn.Linear(3, 2), nn.Conv2d(3, 2, 1)

@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from hpc_train.errors import ConfigError
-from hpc_train.training.no_batches import check_batches
+from hpc_train.training.fit_notes.no_batches import check_batches
 
 SET = TensorDataset(torch.zeros(4, 2))
 

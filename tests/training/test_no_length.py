@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, random_split
 
-from hpc_train.training.failing_frame import of_frame
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failing_frame import of_frame
+from hpc_train.training.failures.failure_words import fix_of
 from hpc_train.training.rank_failure import user_frame
 from hpc_train.training.resume.sampling import evaluation_loader
 

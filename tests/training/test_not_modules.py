@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 X = torch.zeros(2)
 LAYER = nn.Linear(2, 2)

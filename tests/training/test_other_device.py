@@ -11,8 +11,8 @@ import pytorch_lightning as pl
 import torch
 from torch import nn
 
-from hpc_train.training.failure_words import fix_of
-from hpc_train.training.other_device import other_device
+from hpc_train.training.failures.failure_words import fix_of
+from hpc_train.training.failures.other_device import other_device
 
 FILE = str(Path(__file__).relative_to(Path.cwd()))
 X, Y = torch.zeros(4, 8, device="meta"), torch.zeros(4, dtype=torch.long, device="meta")

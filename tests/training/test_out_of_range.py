@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 FILE = "tests/training/test_out_of_range.py"
 OUT = torch.zeros(4, 3)

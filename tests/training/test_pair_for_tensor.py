@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 OUT: Any = torch.zeros(4, 3)
 NEAR: Any = torch.zeros(4, 2)

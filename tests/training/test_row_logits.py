@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 FILE = "tests/training/test_row_logits.py"
 IDS, SHORT, LABELS = torch.zeros(5, 7).long(), torch.zeros(5, 1).long(), torch.ones(5).long()

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, Subset
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 from hpc_train.training.rank_failure import user_frame
 
 

@@ -13,9 +13,9 @@ from hpc_train.plan.plan import Shape
 from hpc_train.training.devices import Device
 from hpc_train.training.environment import HpcEnvironment
 from hpc_train.training.private.lightning import pl
-from hpc_train.training.script_fabric import settled_fabric
-from hpc_train.training.script_shape import asked_accelerator
-from hpc_train.training.script_trainer import settled_arguments
+from hpc_train.training.scripts.script_fabric import settled_fabric
+from hpc_train.training.scripts.script_shape import asked_accelerator
+from hpc_train.training.scripts.script_trainer import settled_arguments
 from tests.training.launched import make_world
 
 CPU = Device(kind="cpu")

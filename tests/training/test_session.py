@@ -23,7 +23,7 @@ from hpc_train.runs.events import EventKind, read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_exits, read_heartbeat
 from hpc_train.training.session import Session
-from hpc_train.training.session_history import SessionHistory
+from hpc_train.training.sessions.session_history import SessionHistory
 from tests.ledger import compare, compare_samples
 from tests.training.ranks import Run
 

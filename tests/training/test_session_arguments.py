@@ -13,7 +13,7 @@ from torch.utils.data import TensorDataset
 
 import hpc_train
 from hpc_train.errors import ConfigError
-from hpc_train.training.session_arguments import check_due, check_objects, check_opened
+from hpc_train.training.sessions.session_arguments import check_due, check_objects, check_opened
 
 SESSION: Any = hpc_train.Session
 OPENED: Any = SESSION.__new__(SESSION)  # what is refused is refused before it is looked at

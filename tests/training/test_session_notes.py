@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from hpc_train.training.session_notes import SessionNotes
+from hpc_train.training.sessions.session_notes import SessionNotes
 
 SAID = "the 2 ranks exchanged nothing up to their second optimizer step"
 

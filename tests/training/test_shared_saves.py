@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train.runs.layout import AttemptDir
-from hpc_train.training.shared_saves import SharedSaves, path_saved_to
+from hpc_train.training.scripts.shared_saves import SharedSaves, path_saved_to
 
 
 def test_a_path_is_told_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

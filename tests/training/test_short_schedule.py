@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from hpc_train.errors import ConfigError
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_notes
-from hpc_train.training.short_schedule import check_schedules, schedule_steps
+from hpc_train.training.fit_notes.short_schedule import check_schedules, schedule_steps
 
 # Lightning's own remarks of a small Trainer, which are none of ours.
 pytestmark = pytest.mark.filterwarnings("ignore")

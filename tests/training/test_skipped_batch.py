@@ -9,7 +9,7 @@ import pytorch_lightning as pl
 import torch
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 from hpc_train.training.rank_failure import user_frame
 
 SAID = "Skipping the `training_step` by returning None in distributed training is not supported."

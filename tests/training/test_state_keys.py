@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 
-from hpc_train.config.same_states import lightnings_key
+from hpc_train.config.fit.same_states import lightnings_key
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 from hpc_train.training.rank_failure import failure_of
 
 FILE = "tests/training/test_stepped_weights.py"

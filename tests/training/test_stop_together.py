@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train.training.resume.stop import StopFlag
-from hpc_train.training.stop_together import StopTogether
+from hpc_train.training.scripts.stop_together import StopTogether
 
 
 def ranks(folder: Path, *steps: int) -> list[StopTogether]:

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from hpc_train.training.failure_words import fix_of
-from hpc_train.training.swapped_loss import swapped_loss
+from hpc_train.training.failures.failure_words import fix_of
+from hpc_train.training.failures.swapped_loss import swapped_loss
 
 Y, OUT = torch.zeros(4, dtype=torch.long), torch.zeros(4, 3)
 PIXELS, MAPS = torch.zeros(2, 5, 5, dtype=torch.int), torch.zeros(2, 3, 5, 5)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 TABLE = """
 class DataFrame:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.functional import mse_loss
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 X = torch.zeros(5, 7, 1)
 Y = torch.zeros(5, 3)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 H: Any = torch.zeros(1, 4, 3)
 STATE: Any = (H, H)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 from tests.training.test_failure_words import Net, fit
 
 LOSS: Any = torch.ones(3)

@@ -11,9 +11,9 @@ import torch
 
 from hpc_train.errors import ConfigError
 from hpc_train.runs.layout import RunDir
-from hpc_train.training.changed_model import as_changed
+from hpc_train.training.failures.changed_model import as_changed
+from hpc_train.training.failures.unfit_checkpoint import FIX
 from hpc_train.training.rank_failure import RankFailure, failure_of
-from hpc_train.training.unfit_checkpoint import FIX
 from tests.training.test_failure_words import Net
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 IMAGES = torch.zeros(5, 1, 4, 6)
 

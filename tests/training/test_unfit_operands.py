@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 X = torch.zeros(32, 16)
 OUT = torch.zeros(32, 4)

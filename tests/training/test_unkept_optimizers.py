@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from hpc_train.training.session_notes import SessionNotes
+from hpc_train.training.sessions.session_notes import SessionNotes
 
 torch.optim.SGD([torch.zeros(1)], lr=0.1)  # with its first one torch sets a variable of its own
 

@@ -9,7 +9,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 
 NET: Any = pl.LightningModule()
 LINEAR: Any = torch.nn.Linear

@@ -10,7 +10,7 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 
-from hpc_train.training.unlogged_monitors import unlogged_monitors
+from hpc_train.training.fit_notes.unlogged_monitors import unlogged_monitors
 
 
 class Tiny(pl.LightningModule):

@@ -10,7 +10,7 @@ from hpc_train.plan.plan import ScriptPlan
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_notes
 from hpc_train.runs.script_saves import OwnSaves
-from hpc_train.training.unnamed_saves import UnnamedSaves
+from hpc_train.training.scripts.unnamed_saves import UnnamedSaves
 
 
 class Saving:

@@ -14,8 +14,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import read_notes
-from hpc_train.training import unshared_steps
-from hpc_train.training.unshared_steps import note_unshared, tell_fabric
+from hpc_train.training.scripts import unshared_steps
+from hpc_train.training.scripts.unshared_steps import note_unshared, tell_fabric
 
 SAID = "the 2 ranks exchanged nothing up to their second optimizer step"
 WRAP = "unless that is meant, wrap the model in torch.nn.parallel.DistributedDataParallel"

@@ -11,7 +11,7 @@ import pytorch_lightning as pl
 import torch
 from torch.nn.functional import cross_entropy
 
-from hpc_train.training.failure_words import fix_of
+from hpc_train.training.failures.failure_words import fix_of
 from hpc_train.training.rank_failure import user_frame
 from tests.training.test_failure_words import Net
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from hpc_train.config.refused_callbacks import REFUSED, is_lightnings
+from hpc_train.config.fit.refused_callbacks import REFUSED, is_lightnings
 from hpc_train.errors import ConfigError
 from hpc_train.training.private.lightning import (
     PACKAGE,

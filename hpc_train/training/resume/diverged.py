@@ -5,7 +5,7 @@ from __future__ import annotations
 from hpc_train.errors import RunFailedError
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.runs.not_finite import first_not_finite
-from hpc_train.training.data_not_finite import LOOK, not_finite_in_data
+from hpc_train.training.fit_notes.data_not_finite import LOOK, not_finite_in_data
 from hpc_train.training.rank_config import RankConfig
 from hpc_train.training.resume.checkpoint import list_checkpoints
 

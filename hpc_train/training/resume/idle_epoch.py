@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from hpc_train.training.frame_text import shown_file
+from hpc_train.training.failures.frame_text import shown_file
+from hpc_train.training.failures.users_method import lines_of, own_method, parsed
 from hpc_train.training.private.lightning import pl
 from hpc_train.training.private.lightning_trainer import has_optimizers, saves_shards
 from hpc_train.training.resume.unsavable import class_name
-from hpc_train.training.users_method import lines_of, own_method, parsed
 
 _MAKES = "configure_optimizers"
 _FEW = 2

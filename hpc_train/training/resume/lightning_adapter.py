@@ -14,12 +14,14 @@ from typing_extensions import override
 from hpc_train.errors import ConfigError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import fit_checkpoints
-from hpc_train.training.cut_steps import note_cut_steps
-from hpc_train.training.data_notes import tell_of_data
-from hpc_train.training.evaluation_notes import tell_of_evaluation
+from hpc_train.training.fit_notes.cut_steps import note_cut_steps
+from hpc_train.training.fit_notes.data_notes import tell_of_data
+from hpc_train.training.fit_notes.evaluation_notes import tell_of_evaluation
+from hpc_train.training.fit_notes.no_batches import check_batches
+from hpc_train.training.fit_notes.short_schedule import check_schedules
+from hpc_train.training.fit_notes.unlogged_monitors import note_unlogged
 from hpc_train.training.loggers import newest_numbers, steps_in_all
 from hpc_train.training.model_files import ModelFiles, check_folders
-from hpc_train.training.no_batches import check_batches
 from hpc_train.training.private import lightning_trainer as inner
 from hpc_train.training.private import script_places
 from hpc_train.training.private.lightning import TorchCheckpointIO, TrainerFn, pl
@@ -38,8 +40,6 @@ from hpc_train.training.resume.rng import capture_rngs, kept_rngs, restore_rngs
 from hpc_train.training.resume.sampling import PlainLoader, indices_of
 from hpc_train.training.resume.saving import Snapshot, say_loudly
 from hpc_train.training.scaled_lr import scale_rates
-from hpc_train.training.short_schedule import check_schedules
-from hpc_train.training.unlogged_monitors import note_unlogged
 
 NOT_DEALT = (
     "evaluation loader {number} cannot be dealt out (it is iterable, has a sampler of its own, or "

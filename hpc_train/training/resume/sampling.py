@@ -26,13 +26,13 @@ from torch.utils.data import (
 )
 from torch.utils.data.distributed import DistributedSampler
 
-from hpc_train.config.sure_samplers import INSTEAD, PLAIN_ORDER, order_refusal
+from hpc_train.config.fit.sure_samplers import INSTEAD, PLAIN_ORDER, order_refusal
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.runs.parent_death import signal_at_parents_death
-from hpc_train.training.empty_data import EmptySetError
-from hpc_train.training.listed_sets import refuse_listed_sets
+from hpc_train.training.failures.empty_data import EmptySetError
+from hpc_train.training.failures.listed_sets import refuse_listed_sets
 from hpc_train.training.private.torch_data import forget_iterator
 from hpc_train.training.resume import seeded_fetch  # noqa: F401 - torch learns of SeededIndices
 from hpc_train.training.resume.sample_order import (

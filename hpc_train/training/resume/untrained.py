@@ -10,9 +10,9 @@ import inspect
 import textwrap
 from typing import Any
 
-from hpc_train.config.method_signatures import manual_without_step
+from hpc_train.config.python_text.method_signatures import manual_without_step
 from hpc_train.errors import RunFailedError
-from hpc_train.training.collate_errors import gives_no_batch
+from hpc_train.training.failures.collate_errors import gives_no_batch
 from hpc_train.training.resume.unsavable import class_name
 
 # A note, where the text of the model does not say whether it may be meant.

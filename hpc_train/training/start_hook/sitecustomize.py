@@ -12,6 +12,6 @@ if _others is not None and _others.loader is not None:  # the site's own
     sys.modules["sitecustomize"] = module_from_spec(_others)
     _others.loader.exec_module(sys.modules["sitecustomize"])
 if find_spec("hpc_train") is not None:  # else of another Python than the ranks': it runs as it is
-    from hpc_train.training.script_process import follow_child
+    from hpc_train.training.scripts.script_process import follow_child
 
     follow_child(os.environ)

@@ -1,0 +1,1 @@
+"""Keys, words and files of other tools and versions: what each is here."""

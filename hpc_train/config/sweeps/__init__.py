@@ -1,0 +1,1 @@
+"""Keys with several values: a sweep, and what was meant as one."""

@@ -1,0 +1,1 @@
+"""What an exception means at the user's line: the cause, the place, and what to write."""

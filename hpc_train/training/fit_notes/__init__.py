@@ -1,0 +1,1 @@
+"""What is worth knowing of a fit that goes on: its data, its losses, its schedules."""

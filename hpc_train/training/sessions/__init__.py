@@ -1,0 +1,1 @@
+"""What `hpc_train.Session` stands on: its setup, its history, what a loop does wrongly with it."""
