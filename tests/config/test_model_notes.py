@@ -155,9 +155,21 @@ MAKE = "\n    def make(self, it): return DataLoader(it, num_workers=8)"
 @pytest.mark.parametrize(
     ("loader", "cpus", "told"),
     [
-        ("DataLoader(s, num_workers=8)", "1", "write slurm.cpus_per_gpu=9, or num_workers=0"),
-        ("DataLoader(s, 4, True, None, None, 8)", "4", "cpus_per_gpu=9, or num_workers=3"),
-        ("self.make(s)", "1", "write slurm.cpus_per_gpu=9, or num_workers=0"),
+        (
+            "DataLoader(s, num_workers=8)",
+            "1",
+            "write num_workers=0, or slurm.cpus_per_gpu=9 where a node has 9 CPUs",
+        ),
+        (
+            "DataLoader(s, 4, True, None, None, 8)",
+            "4",
+            "num_workers=3, or slurm.cpus_per_gpu=9 where a node has 9 CPUs",
+        ),
+        (
+            "self.make(s)",
+            "1",
+            "write num_workers=0, or slurm.cpus_per_gpu=9 where a node has 9 CPUs",
+        ),
         ("self.make(DataLoader(s))", "1", ""),  # which of them is given is not sure
         ("DataLoader(s, num_workers=8)", "8", ""),
         ("DataLoader(s, num_workers=8)", "null", ""),  # as many as the cluster gives

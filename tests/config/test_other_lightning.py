@@ -98,5 +98,8 @@ def test_where_neither_is_installed_it_is_to_be_installed(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     (tmp_path / "nets.py").write_text("import lightning as L\n")
-    said = fix_of_import("lightning", (), tmp_path / "nets.py", [str(tmp_path)])
+    (tmp_path / "site" / "torch").mkdir(parents=True)  # else this is no Python to train with
+    (tmp_path / "site" / "torch" / "__init__.py").touch()
+    path = [str(tmp_path), str(tmp_path / "site")]
+    said = fix_of_import("lightning", (), tmp_path / "nets.py", path)
     assert said.startswith("pip install lightning, or ")
