@@ -115,7 +115,6 @@ def test_ctrl_c_leaves_the_job_alone_and_says_so(site: Shell, slurm_cluster: Clu
         (("--partition", "short", "--time", "1:00:00"), "slurm.time"),
         (("slurm.reservation=nope",), "slurm.reservation"),
         (("slurm.licenses=nope",), "slurm.licenses"),
-        (("slurm.begin=2026-13-45",), "slurm.begin"),
         (("slurm.extra.hint=nothing",), "slurm.extra"),
         (("slurm.exclude=node[1-3]",), "slurm.exclude leaves 0"),
     ],
@@ -126,6 +125,12 @@ def test_what_slurm_refuses_names_the_key_and_leaves_nothing(
     done = site.hpc("submit", DIGITS, *words, code=4)
     assert done.stderr.startswith("error: ")
     assert key in done.stderr
+    assert not list(site.folder.glob("runs*"))
+
+
+def test_a_month_that_there_is_not_is_refused_before_slurm_is_asked(site: Shell) -> None:
+    done = site.hpc("submit", DIGITS, "slurm.begin=2026-13-45", code=3)
+    assert "slurm.begin is '2026-13-45'" in done.stderr
     assert not list(site.folder.glob("runs*"))
 
 

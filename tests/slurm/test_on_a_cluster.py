@@ -132,4 +132,4 @@ def test_a_job_that_there_is_not_or_that_failed_is_not_waited_for(slurm_cluster:
 def test_what_salloc_would_refuse_is_told_with_a_fix(command: str, tmp_path: Path) -> None:
     said = Shell(tmp_path, dict(os.environ)).hpc(command, "--nodes=1", "--partition=no", code=4)
     assert "Slurm refused the job: invalid partition specified: no" in said.stderr
-    assert "fix: slurm.partition is no: there " in said.stderr
+    assert "fix: --partition is no: there " in said.stderr
