@@ -157,6 +157,8 @@ def config_changes(
         fresh.snapshot.mode = "git"
         settle_paths(fresh, workdir)
     own, now = _both_flat(load(run.config, words).config, fresh)
+    if _same_weights(own.get("init_from"), now.get("init_from"), workdir):
+        now["init_from"] = own["init_from"]
     typed = written["typed"]
     swept = [key.removeprefix("sweep.") for key in (*now, *typed) if key.startswith("sweep.")]
     filled = ["script.args"] if swept else []
@@ -164,6 +166,14 @@ def config_changes(
     pairs = {key: (own.get(key), now.get(key)) for key in typed}
     over = {key: pair for key, pair in pairs.items() if not _is_same(key, pair, workdir)}
     return ConfigChanges(pairs=_differing(own, now, without), typed=over, fresh=loaded)
+
+
+def _same_weights(own: str | None, file: str | None, workdir: Path) -> bool:
+    """Whether a run's weights, a whole path, are those that its file names by a run or a path."""
+    if not own or not file:
+        return False
+    path, named = Path(own), workdir / Path(file).expanduser()
+    return named in (path, *path.parents) or file in path.parts
 
 
 def _is_same(key: str, pair: tuple[object, object], workdir: Path) -> bool:

@@ -343,3 +343,18 @@ def test_the_line_with_the_new_values_has_what_was_typed(
     assert told.endswith(
         "--nodes 1 model.init_args.width=4 slurm.time=0:30:00 trainer.max_epochs=9"
     )
+
+
+@pytest.mark.parametrize("named", ["base", "RUN", "runs/base/RUN", "runs/base/RUN/a.ckpt"])
+def test_weights_that_the_file_names_by_a_run_or_a_path_are_no_change(
+    hpc, stopped: RunDir, tmp_path: Path, named: str
+) -> None:
+    """The run has the whole path of what was found, and its file the word."""
+    whole = tmp_path / "runs" / "base" / "RUN" / "a.ckpt"
+    kept = stopped.config.read_text()
+    assert "init_from: null" in kept
+    stopped.config.write_text(kept.replace("init_from: null", f"init_from: {whole}"))
+    (tmp_path / "cfg.yaml").write_text(f"{CONFIG}init_from: {named}\n")
+    assert changed(hpc("resume", "x", "--dry-run")) == []
+    (tmp_path / "cfg.yaml").write_text(f"{CONFIG}init_from: another\n")
+    assert f"init_from {whole} -> another" in changed(hpc("resume", "x", "--dry-run"))[0]

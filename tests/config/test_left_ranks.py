@@ -116,3 +116,13 @@ def test_what_others_do_in_a_function_of_theirs_counts(tmp_path: Path) -> None:
     lines = ("if rank != 0: wait()", "if rank != 0: continue", "f()", BARRIER)
     text = raw(*lines).replace("\nmain()", "\ndef wait():\n    dist.barrier()\nmain()")
     assert noted(tmp_path, text) == []
+
+
+def test_a_script_that_calls_its_main_under_the_usual_condition_is_read_alike(
+    tmp_path: Path,
+) -> None:
+    """`__main__` has the word main in it, and its body was taken for that of some ranks."""
+    text = raw("if rank != 0: continue", BARRIER)
+    guarded = text.replace("\nmain()", '\nif __name__ == "__main__":\n    main()')
+    assert guarded != text
+    assert noted(tmp_path, guarded) == noted(tmp_path, text) != []

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from hpc_train.config.python_text.harmless_code import is_of_main
 from hpc_train.config.python_text.method_signatures import own_nodes
 from hpc_train.config.python_text.rank_tests import (
     asks_for_others,
@@ -94,7 +95,9 @@ def methods_of_others(text: ast.AST) -> set[str]:
     for scope in (text, *functions):
         body: list[ast.stmt] = getattr(scope, "body", [])
         for node in own_nodes(body):
-            if not isinstance(node, ast.If) or not _OF_SOME.search(ast.unparse(node.test)):
+            if not isinstance(node, ast.If) or is_of_main(node):
+                continue
+            if not _OF_SOME.search(ast.unparse(node.test)):
                 continue
             is_zero = asks_for_zero(node.test)
             apart += [*([] if is_zero else node.body), *node.orelse]
