@@ -12,9 +12,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hpc_train.backends.gone_folders import moved_run
 from hpc_train.backends.observe import ask_again, is_submitit, observe
-from hpc_train.backends.rendered_job import names_of_script, refuse_ended, refuse_rendered
+from hpc_train.backends.rendered_job import (
+    names_of_script,
+    refuse_ended,
+    refuse_rendered,
+    run_of_id,
+)
 from hpc_train.errors import HpcTrainError, NoSuchRunError, SlurmError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.copies import copied_from
@@ -23,7 +27,6 @@ from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
 from hpc_train.runs.ownership import not_yours
-from hpc_train.runs.registry import folders
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import SESSION, RunStatus
 from hpc_train.runs.sweep_dir import is_being_submitted
@@ -87,9 +90,9 @@ def refuse_orphan(word: str, within: Collection[Path] = ()) -> None:
         means = asked in (job_id, job_id.partition("_")[0], *names_of_script(script))
         is_there = not within or any(it in script.parents for it in within)
         if means and is_there and script.is_absolute() and not script.exists():
-            if moved := moved_run(asked, folders(None)):
-                run, was = moved
-                what = f"job {job_id} is alive, and the folder of its run was moved ({was})"
+            names = names_of_script(script)
+            if run := run_of_id(names[1]) if names else None:
+                what = f"job {job_id} is alive, and its run's folder was moved to {run.path}"
                 raise NoSuchRunError(what, f"hpc-train status {run_word(run.path)}")
             raise NoSuchRunError(
                 f"job {job_id} is alive, but its run's folder is gone ({script})",

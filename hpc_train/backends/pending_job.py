@@ -23,7 +23,6 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.scheduler_view import SchedulerView
 from hpc_train.runs.sweep_dir import Entry, entry_at, events_of_point
-from hpc_train.runs.waiting_words import with_lines
 from hpc_train.slurm.jobs import JobView
 from hpc_train.slurm.nodes import NodeRow
 from hpc_train.slurm.pending import (
@@ -61,13 +60,13 @@ def pending_view(
         _what_for(events, job.reason) or explain_waiting(job.reason, asked),
         NO_LIMIT_IN_FRONT if far else "",
     )
-    moved = lines_on_its_move(run, job.job_id)
     return SchedulerView(
         RunState.PENDING,
         job.reason,
         "" if far else job.start,
         _trouble(events, job, asked),
-        meaning=with_lines("; ".join(filter(None, meanings)), moved),
+        meaning="; ".join(filter(None, meanings)),
+        moved=lines_on_its_move(run, job.job_id),
         resume_with=_resume_with(events, job),
     )
 

@@ -109,16 +109,21 @@ def _refuse_gone(word: str, script: Path, how: str) -> None:
     folder = next(it for it in script.parents if it.name == run_id)
     if folder.exists():
         return
-    what, found = f"{word} was the run {name} ({run_id}), whose folder", None
-    with contextlib.suppress(NoSuchRunError):
-        found = find_run(run_id, folders(None))
-    if found is not None:
+    what = f"{word} was the run {name} ({run_id}), whose folder"
+    if found := run_of_id(run_id):
         shown = f"hpc-train status {run_word(found.path)}"
         raise NoSuchRunError(f"{what} was moved to {found.path}; it ended: {how}", shown)
     raise NoSuchRunError(
         f"{what} is gone ({folder}); it ended: {how}",
         "where the folder was moved: hpc-train status FOLDER; else submit it again",
     )
+
+
+def run_of_id(run_id: str) -> RunDir | None:
+    """Where the run of an id lies now, in any known folder of runs; None where in none."""
+    with contextlib.suppress(NoSuchRunError):
+        return find_run(run_id, folders(None))
+    return None
 
 
 def names_of_script(script: Path) -> tuple[str, str] | tuple[()]:

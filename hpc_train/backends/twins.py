@@ -10,7 +10,6 @@ from hpc_train.backends.observe import observe, read_history
 from hpc_train.backends.sweep_jobs import observe_all
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.plan import Plan
-from hpc_train.plan.quoting import slug
 from hpc_train.plan.states import RunState
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.events import is_cancel_asked
@@ -48,9 +47,9 @@ def twins_of(run: RunDir) -> Twins:
     return _among(run.path.parent, read_plan(run), run)
 
 
-def twins_of_plan(plan: Plan, runs_dir: Path) -> Twins:
-    """The same of a run that is not submitted yet."""
-    return _among(runs_dir / slug(plan.name), plan)
+def twins_of_plan(plan: Plan, folder: Path) -> Twins:
+    """The same of a run that is not submitted yet; `folder` is that of its name."""
+    return _among(folder, plan)
 
 
 def _among(folder: Path, plan: Plan, run: RunDir | None = None) -> Twins:

@@ -120,6 +120,7 @@ def _found(
     try:
         return find()
     except NoSuchRunError:
+        _refuse_value(word)
         from hpc_train.backends import cancel, gone_folders  # on the way to an error
 
         where = folders(runs_dir)
@@ -127,7 +128,6 @@ def _found(
         if run and not (change and not is_own(run, where)):
             print_notes([f"no run answers to {word!r}: {was} was moved to {run.path}"])
             return [run]
-        _refuse_value(word)
         cancel.refuse_orphan(word)
         gone_folders.refuse_removed(word)
         cancel.refuse_foreign(word)

@@ -28,7 +28,6 @@ from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.step_times import slower_text
-from hpc_train.runs.waiting_words import in_short
 from hpc_train.supervisor.exitcodes import EXIT_CODES
 
 LINE_EVERY_S = 60.0
@@ -142,7 +141,7 @@ def line_of(status: RunStatus, elapsed_s: float) -> tuple[str, str]:
         return fixed, "  ".join(filter(None, (moving, warning)))
     reason = "does not start" if status.trouble else status.reason
     goes_on = f"goes on from step {status.step}" if status.attempts else ""
-    meaning = f"({in_short(status.meaning)})" if status.meaning and not status.trouble else ""
+    meaning = f"({status.meant})" if status.meant and not status.trouble else ""
     fixed = "  ".join(word for word in (*words, goes_on, reason) if word)
     if sys.stderr.isatty():  # where there is no room for all, the last is left out
         return fixed, "  ".join(filter(None, (duration(elapsed_s), meaning)))

@@ -23,7 +23,6 @@ from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.run_word import run_word
 from hpc_train.runs.status import SESSION, RunStatus
 from hpc_train.runs.unsaid_ends import UNEXPLAINED
-from hpc_train.runs.waiting_words import in_short
 
 POLL_S = 0.3
 MOST_OF_ERROR = 200  # characters
@@ -236,8 +235,8 @@ def _attempt_with_logs(run: api.Run) -> int | None:
 
 def _stands(status: RunStatus) -> str:
     """Its state and why, with what Slurm's word for it means."""
-    is_told = status.meaning and not status.trouble
-    return f"{status.stands} ({in_short(status.meaning)})" if is_told else status.stands
+    is_told = status.meant and not status.trouble
+    return f"{status.stands} ({status.meant})" if is_told else status.stands
 
 
 def _nothing_yet(run: api.Run, who: str, asked: int | None) -> str:

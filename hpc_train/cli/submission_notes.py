@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hpc_train.cli.common import print_notes
 from hpc_train.errors import SlurmError
 from hpc_train.plan.plan import Plan
+from hpc_train.plan.quoting import slug
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.run_word import run_word
 
@@ -98,9 +99,12 @@ def note_twin(run: RunDir, *, in_foreground: bool = False) -> None:
 
 def note_stopped_twin(plan: Plan) -> None:
     """Of a run that is not submitted yet: say where one of its name and config could go on."""
-    from hpc_train.backends.twins import twins_of_plan
+    folder = Path(plan.runs_dir).expanduser().absolute() / slug(plan.name)
+    if not folder.is_dir():
+        return
+    from hpc_train.backends.twins import twins_of_plan  # which reads runs, and may ask Slurm
 
-    _note_stopped(twins_of_plan(plan, Path(plan.runs_dir).expanduser().absolute()))
+    _note_stopped(twins_of_plan(plan, folder))
 
 
 def _note_stopped(twins: Twins) -> None:

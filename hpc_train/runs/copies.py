@@ -75,13 +75,12 @@ def copied_from(run: RunDir) -> Path | None:
 
     Such a copy has no job of its own. One that was resumed has, see `origin_of`.
     """
+    origin = folder_in_script(run)
+    if origin is None or origin == run.path:
+        return None
     try:
-        found = _OWN_FOLDER.search(run.script.read_text(encoding="utf-8", errors="replace"))
-        words = shlex.split(found["folder"]) if found else []
-        if len(words) != 1 or (origin := Path(words[0])) == run.path:
-            return None
         return origin if _is_another_of(origin, run) else None
-    except (OSError, ValueError):
+    except OSError:
         return None
 
 

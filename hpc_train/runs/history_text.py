@@ -14,7 +14,6 @@ from hpc_train.runs.history import AttemptRecord
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.status import RunStatus
-from hpc_train.runs.waiting_words import lines_below, meaning_of
 
 EARLY = "it was ended before its last step, and counts as complete"
 
@@ -44,7 +43,7 @@ def history_lines(status: RunStatus, now: float, width: int = WIDTH) -> Iterator
         width: Of the terminal, for where a run stands; what is to be copied is left to it.
     """
     yield from _first_lines(status, width)
-    yield from (f"  {line}" for line in lines_below(status.meaning))
+    yield from (f"  {line}" for line in status.moved)
     yield f"  run        {status.run}"
     yield f"  folder     {status.run_dir}"
     yield f"  job        {status.job_id or '-'} ({status.backend or 'not submitted'})"
@@ -90,7 +89,7 @@ def _first_lines(status: RunStatus, width: int) -> list[str]:
             shortened(whole + waits, WHOLE), width, subsequent_indent="  ", break_on_hyphens=False
         )
         return [line.replace(_NO_BREAK, " ") for line in lines]
-    meaning = f" ({meant})" if (meant := meaning_of(status.meaning)) else ""
+    meaning = f" ({status.meaning})" if status.meaning else ""
     why = f": {status.reason}{meaning}" if status.reason else ""
     told = shortened(f"{status.name}  {status.state.value}{why}", WHOLE)
     # A command or a path that is broken at a hyphen cannot be copied.

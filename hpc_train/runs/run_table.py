@@ -9,7 +9,6 @@ from typing import Any
 from hpc_train.plan.states import RunState
 from hpc_train.runs.history_text import clock, duration, pace_text, printable
 from hpc_train.runs.status import RunStatus
-from hpc_train.runs.waiting_words import in_short
 
 _LOSS = re.compile(r"loss", re.IGNORECASE)
 _FEWEST = 4  # characters of a name that is cut: one, and the sign
@@ -82,7 +81,7 @@ def _why(run: RunStatus) -> str:
     if run.forecast and run.forecast.warning:
         return run.forecast.warning
     starts = f"; starts {run.start_estimate}" if run.start_estimate else ""
-    meaning = f"; {in_short(run.meaning)}" if run.meaning else ""
+    meaning = f"; {run.meant}" if run.meant else ""
     why = re.sub(r"^(rank \d+) on \S+ failed(?: at step \d+)?: ", r"\1: ", run.reason)
     return f"{why}{starts}{meaning}"
 

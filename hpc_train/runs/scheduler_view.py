@@ -20,6 +20,7 @@ class SchedulerView:
         standing: Why the ranks of a job that has begun do not train on, while they do not.
         last_words: Of the log of a job that failed or is not known, the last lines.
         meaning: What the reason of a pending job means, for somebody who does not know Slurm's.
+        moved: Of a job that will not find its run, what is to be done, a line each.
         resume_with: Of a job that waits in vain, KEY=VALUE with which a resume does not.
         unopened: Why its node could not open the job's log, and what to do, where that is seen.
         untrained: Whether Slurm calls a job completed in which no attempt has begun.
@@ -35,6 +36,7 @@ class SchedulerView:
     standing: str = ""
     limit: TimeLimit | None = None  # of a job that runs, where it is known
     meaning: str = ""
+    moved: tuple[str, ...] = ()
     resume_with: str = ""
     untrained: bool = False
     unopened: str = ""

@@ -57,6 +57,7 @@ class RunStatus(StatusHints):
     reason: str = ""
     trouble: str = ""  # why a pending job does not start, in the config's words
     meaning: str = ""  # what the reason of a pending job means
+    moved: tuple[str, ...] = ()  # what is to be done for a pending job to find its run
     resume_with: str = ""  # KEY=VALUE without which it would wait in vain once more
     waiting: str = ""  # why no rank of an attempt that runs has begun yet, or trains on
     silence: str = ""  # why Slurm could not tell anything: `state` is what the run itself tells
@@ -86,6 +87,12 @@ class RunStatus(StatusHints):
         """Its state, and why where that is known: `pending: Resources`."""
         why = self.trouble or self.reason or self.waiting
         return f"{self.state.value}{f': {why}' if why else ''}"
+
+    @property
+    def meant(self) -> str:
+        """What the reason of a pending job means, in a part of a line."""
+        more = "its folder was moved: `hpc-train status` says more" if self.moved else ""
+        return "; ".join(filter(None, (self.meaning, more)))
 
     @property
     def early_end(self) -> str:
@@ -171,6 +178,7 @@ def run_status(
         reason=reason,
         trouble="" if state.ended else view.trouble,
         meaning=view.meaning if state is RunState.PENDING and not view.trouble else "",
+        moved=view.moved if state is RunState.PENDING and not view.trouble else (),
         resume_with=view.resume_with,
         waiting=_waiting(state, events, view, beat, is_open=_is_open(attempts)),
         silence=view.silence,

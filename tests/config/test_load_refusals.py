@@ -42,8 +42,16 @@ def test_a_missing_file_names_one_that_is_there(tmp_path: Path) -> None:
 )
 def test_a_switch_without_its_value_is_told_with_true(word: str, fix: str, tmp_path: Path) -> None:
     for words in ((word,), (word, "seed=3"), ("seed=3", word)):
-        hint = refused(tmp_path, "", *words).hint
-        assert hint == fix or words[0] == "seed=3"
+        assert refused(tmp_path, "", *words).hint == fix
+
+
+def test_switches_behind_each_other_are_told_together(tmp_path: Path) -> None:
+    """One was taken for the other's value: `slurm.exclusive=snapshot.untracked`."""
+    words = ("slurm.exclusive", "snapshot.untracked")
+    fix = "write slurm.exclusive=true snapshot.untracked=true"
+    assert refused(tmp_path, "", *words).hint == fix
+    assert refused(tmp_path, "", *words, "seed=3").hint == fix
+    assert refused(tmp_path, "", "slurm.exclusive", "x").hint.endswith("slurm.exclusive=x")
 
 
 def test_a_folder_is_no_config(tmp_path: Path) -> None:

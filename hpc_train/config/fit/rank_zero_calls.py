@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.python_text.class_kind import locate, place_of
+from hpc_train.config.python_text.left_ranks import left_in, methods_of_others
 from hpc_train.config.python_text.method_signatures import own_nodes
 from hpc_train.config.python_text.rank_tests import asks_for_zero
-from hpc_train.config.scripts.left_ranks import left_in, methods_of_others
 from hpc_train.config.specs import classes_of, read_object
 
 # Of a module, a Trainer, a strategy and torch.distributed.

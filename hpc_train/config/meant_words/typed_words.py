@@ -93,8 +93,9 @@ def torn_apart(word: str, before: Sequence[str], behind: Sequence[str]) -> str:
     if behind and re.fullmatch(r"=[^=]*", behind[0]):  # `key = value`, `key =value`
         value = [it for it in (behind[0][1:], *_alone(behind[1:])) if it]
         return f"write it without spaces: {_joined(word, value)}" if value else ""
-    if not alone and _is_switch(word):
-        return f"write {word}=true"
+    switches = [*itertools.takewhile(_is_switch, (word, *alone))]
+    if switches and len(switches) == 1 + len(alone):
+        return f"write {' '.join(f'{it}=true' for it in switches)}"
     if is_dotted and not alone and word.partition(".")[0] in (*SECTIONS, "trainer"):
         return f"write its value behind it: {word}=..."
     if alone and is_dotted:

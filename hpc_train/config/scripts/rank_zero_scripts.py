@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hpc_train.config.fit.rank_zero_calls import TAKE_OUT, calls_of_rank_zero
+from hpc_train.config.python_text.left_ranks import left_in, methods_of_others
 from hpc_train.config.python_text.method_signatures import own_nodes
 from hpc_train.config.python_text.modules import full_name
 from hpc_train.config.python_text.rank_tests import asks_for_zero, ends_process, owner_asked
 from hpc_train.config.python_text.script_tree import words_in
-from hpc_train.config.scripts.left_ranks import left_in, methods_of_others
 from hpc_train.config.scripts.script_starts import own_files
 
 _TORCH = "torch.distributed."
@@ -98,18 +98,22 @@ def _behind_a_leave(
     body: Sequence[ast.stmt], text: ast.Module, imports: dict[str, str]
 ) -> Iterator[tuple[int, str, str, str]]:
     """What stands behind an `if rank != 0: return`, and that the others call nowhere."""
+    leaves = [*left_in(body)]
+    if not leaves:
+        return
+    others = methods_of_others(text)
     wrapped = {
         ast.unparse(it.targets[0])
         for it in (*own_nodes(body), *text.body)
         if isinstance(it, ast.Assign) and _is_wrap(it.value, imports)
     }
-    for left in left_in(body):
+    for left in leaves:
         called = [it for it in own_nodes(left.rest) if isinstance(it, ast.Call)]
         for call in called:
             method = _collective(call, left.condition.test, imports)
             trains = any(ast.unparse(it.func).endswith(".backward") for it in called)
             is_net = trains and ast.unparse(call.func) in wrapped
-            is_all = bool(method) and method not in methods_of_others(text)
+            is_all = bool(method) and method not in others
             if is_net or is_all or _is_wrap(call, imports):
                 name = f"{ast.unparse(call.func)}(...)"
                 yield call.lineno, name, f"behind {left.under}", left.write
