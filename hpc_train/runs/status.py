@@ -163,8 +163,7 @@ def run_status(
         models: As `saved_models.read_models` finds them.
         saved_step: The newest checkpoint, which an attempt without an end may have left.
     """
-    told = attempts_in(events)
-    step = _step(told, beat.step if beat else 0)
+    step = _step(told := attempts_in(events), beat.step if beat else 0)
     state, reason = _stands(run, events, told, view, beat, step, now)
     attempts = with_known_end(told, events, state, _known(beat, now, step, saved_step))
     beat_now = beat if state is RunState.RUNNING and _is_open(attempts) else None
