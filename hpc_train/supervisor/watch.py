@@ -25,7 +25,9 @@ BEATS_EVERY_S = 1.0
 # A step of many ranks may take this many times its median and is still only slow.
 PATIENCE = 30
 # Once a rank has failed: for the others to say the same, and for the launcher to end them. srun
-# sends SIGTERM, which a rank in a collective only notes, and SIGKILL after KillWait (30 s).
+# sends SIGTERM, which a rank in a collective only notes, and SIGKILL after KillWait (30 s). Gloo
+# itself may leave a rank waiting for its group's timeout, 30 min: what it wrote to a peer that has
+# died is in no list that is told (gloo/transport/tcp/pair.cc, Pair::signalException).
 FAILED_GRACE_S = 3.0
 # Once a rank has saved and left, the others have saved as well and are on their way out.
 SAVED_GRACE_S = 20.0

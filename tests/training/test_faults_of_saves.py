@@ -37,7 +37,7 @@ def kill_while_saving(run: Run, rng: random.Random) -> None:
     for rank in rng.choice([(0,), (1,), (0, 1)]):
         if ranks.processes[rank].is_alive():
             ranks.send(signal.SIGKILL, rank)
-    codes = ranks.wait()
+    codes = ranks.wait(left_s=20)
     assert set(codes) <= {0, 76, -9}, ranks.logs()
 
 
