@@ -16,21 +16,38 @@ from tests.ledger import compare
 from tests.training.ranks import Run
 
 SPEC = {"samples": 200, "epochs": 2, "step_s": 0.01, "checkpoint": {"every_n_steps": 1}}
-STEPS = 50
+LONG = {**SPEC, "epochs": 5}  # for twenty kills, one to three steps apart
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    run = Run(tmp_path_factory.mktemp("undisturbed"), **SPEC)
+def run_in_one_go(folder: Path, spec: dict[str, object]) -> Run:
+    run = Run(folder, **spec)
     assert run.run(2) == [0, 0]
     return run
 
 
-def kill_while_saving(run: Run, rng: random.Random) -> None:
-    """Kill one rank, or both, at a moment of its own choosing; every step saves."""
-    done = max((entry.step for entry in run.ledger), default=0)
-    if done > STEPS - 4:
-        return
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return run_in_one_go(tmp_path_factory.mktemp("undisturbed"), SPEC)
+
+
+@pytest.fixture(scope="module")
+def long_undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return run_in_one_go(tmp_path_factory.mktemp("long"), LONG)
+
+
+def last_step(run: Run) -> int:
+    return max((entry.step for entry in run.ledger), default=0)
+
+
+def kill_while_saving(run: Run, rng: random.Random, last: int) -> bool:
+    """Kill one rank, or both, at a moment of its own choosing; every step saves.
+
+    Returns:
+        False if too few steps are left before the `last`.
+    """
+    done = last_step(run)
+    if done > last - 4:
+        return False
     ranks = run.start(2)
     ranks.wait_for_step(done + rng.randint(1, 3))
     time.sleep(rng.random() * 0.02)
@@ -39,6 +56,7 @@ def kill_while_saving(run: Run, rng: random.Random) -> None:
             ranks.send(signal.SIGKILL, rank)
     codes = ranks.wait(left_s=20)
     assert set(codes) <= {0, 76, -9}, ranks.logs()
+    return True
 
 
 def assert_goes_on_exactly(run: Run, undisturbed: Run) -> None:
@@ -52,7 +70,7 @@ def test_killed_at_random_moments_of_saves_the_run_goes_on_exactly(
 ) -> None:
     run, rng = Run(tmp_path, **SPEC), random.Random(1)
     for _ in range(6):
-        kill_while_saving(run, rng)
+        assert kill_while_saving(run, rng, last_step(undisturbed))
         assert all(found.valid for found in list_checkpoints(run.dir.checkpoints, verify=True))
     assert_goes_on_exactly(run, undisturbed)
 
@@ -61,12 +79,12 @@ def test_killed_at_random_moments_of_saves_the_run_goes_on_exactly(
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("seed", range(5))
 def test_killed_at_twenty_random_moments_of_saves_the_run_goes_on_exactly(
-    seed: int, tmp_path: Path, undisturbed: Run
+    seed: int, tmp_path: Path, long_undisturbed: Run
 ) -> None:
-    run, rng = Run(tmp_path, **SPEC), random.Random(seed)
+    run, rng = Run(tmp_path, **LONG), random.Random(seed)
     for _ in range(20):
-        kill_while_saving(run, rng)
-    assert_goes_on_exactly(run, undisturbed)
+        assert kill_while_saving(run, rng, last_step(long_undisturbed))
+    assert_goes_on_exactly(run, long_undisturbed)
 
 
 @pytest.mark.parametrize("point", ["save", "commit"])
