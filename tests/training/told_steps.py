@@ -117,6 +117,9 @@ class Hooks:
     def ends(self) -> None:
         pass
 
+    def ends_again(self) -> bool:
+        return False
+
     def boundary(self) -> None:
         trainer = self.trainer
         step, batches = trainer.global_step, inner.train_batches(trainer)

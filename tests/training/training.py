@@ -3,7 +3,9 @@ accumulation, random augmentation, running means, torchmetrics, EMA, epoch-end h
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,7 @@ DEFAULTS: dict[str, Any] = {
     "data": "map",
     "trainer": {},
     "ema": False,
+    "exports": "",  # "killed": while it exports
     "nan_at": None,
     "estimate": False,
     "sharded": False,
@@ -228,6 +231,27 @@ class Model(pl.LightningModule):
         ]
 
 
+class Exports(pl.Callback):
+    """What a user does with the weights once they are trained."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self.spec = spec
+        self.began = 0
+
+    def on_train_start(self, *_: Any) -> None:
+        self.began = 1
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        assert self.began
+        if self.spec["exports"] == "killed" and self.spec["attempt"] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if trainer.is_global_zero:
+            metrics = {name: it.item() for name, it in trainer.callback_metrics.items()}
+            kept = {"weights": pl_module.state_dict(), "metrics": metrics}
+            kept |= {"epoch": trainer.current_epoch, "step": trainer.global_step}
+            torch.save(kept, Path(self.spec["run_dir"], "exported.pt"))
+
+
 def ids_of(batch: Any) -> list[int]:
     return batch[1].tolist()
 
@@ -247,6 +271,7 @@ def build(spec: dict[str, Any], rank: int, world_size: int):
             ModelCheckpoint(run_dir / "best", monitor="val_loss", save_top_k=1),
         ]
     callbacks += [ModelCheckpoint(**options) for options in spec["models"]]
+    callbacks += [Exports(spec)] if spec["exports"] else []
     arguments = {
         "accelerator": "cpu",
         "devices": world_size,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import json
+from contextlib import suppress
 from math import lcm
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 from torch.optim.lr_scheduler import OneCycleLR
 
 from hpc_train.errors import ConfigError
+from hpc_train.runs.atomic import write_text
+from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import leave_note, read_notes
 from hpc_train.training.failures.users_method import own_method
 from hpc_train.training.fit_notes.data_notes import users_text
+from hpc_train.training.private import lightning_trainer
 from hpc_train.training.resume.resume_state import ResumeState
 
 if TYPE_CHECKING:
@@ -22,6 +27,14 @@ _MAKES = "configure_optimizers"
 _ENDS_EARLY = {"EarlyStopping", "Timer"}  # callbacks of Lightning's; others say should_stop
 _OWN = "hpc_train.training."
 _NEW_RUN = "a schedule that was saved stays as it was built: start a new run from these weights,"
+
+
+def keep_schedules(trainer: pl.Trainer, run: RunDir) -> None:
+    """For the one who makes the run longer: these were built for the length it has now."""
+    if trainer.is_global_zero:
+        text = json.dumps(lightning_trainer.schedules(trainer)) + "\n"
+        with suppress(OSError):  # a full disk costs a hint, not the training
+            write_text(run.schedules, text)
 
 
 def check_schedules(trainer: pl.Trainer, state: ResumeState) -> None:

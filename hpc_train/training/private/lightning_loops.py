@@ -40,6 +40,9 @@ class StepHooks(Protocol):
     def ends(self) -> None:
         """The last step is done; no hook of the training's end has run yet."""
 
+    def ends_again(self) -> bool:
+        """Whether a fit without a step has the hooks of its end to run, which were broken off."""
+
 
 class _EpochLoop(_TrainingEpochLoop):
     """One epoch, entered at its beginning or behind any of its steps."""
@@ -115,6 +118,13 @@ class _EpochsLoop(_FitLoop):
         self.setup_data()
         self._hooks.epoch_begins(current_epoch(self.trainer))
         super().on_advance_start()
+
+    def run(self) -> None:
+        """A fit that had ended takes no step; its callbacks may not have come to their end."""
+        super().run()
+        if self._hooks.ends_again():
+            super().on_run_start()
+            super().on_run_end()
 
     def on_run_end(self) -> None:
         """What callbacks do at the end is not part of the state: averages become the weights."""

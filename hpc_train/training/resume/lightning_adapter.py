@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
@@ -12,13 +10,12 @@ from torch.utils.data import DataLoader
 from typing_extensions import override
 
 from hpc_train.errors import ConfigError
-from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import fit_checkpoints
 from hpc_train.training.fit_notes.cut_steps import note_cut_steps
 from hpc_train.training.fit_notes.data_notes import tell_of_data
 from hpc_train.training.fit_notes.evaluation_notes import tell_of_evaluation
 from hpc_train.training.fit_notes.no_batches import check_batches
-from hpc_train.training.fit_notes.short_schedule import check_schedules
+from hpc_train.training.fit_notes.short_schedule import check_schedules, keep_schedules
 from hpc_train.training.fit_notes.unlogged_monitors import note_unlogged
 from hpc_train.training.loggers import newest_numbers, steps_in_all
 from hpc_train.training.model_files import ModelFiles, check_folders
@@ -208,20 +205,13 @@ class LightningAdapter(pl.Callback):
             self.state.seed_apart()
         if self.state.lr_scale is not None:
             scale_rates(self._trainer, self.state.lr_scale)
-        self._note_schedules()
+        keep_schedules(self._trainer, self.state.rank.run)
         check_schedules(self._trainer, self.state)
         note_cut_steps(self._trainer, self.state.rank)
         self._losses.begin(self._trainer.lightning_module, resumed=loaded is not None)
         self.state.buckets.begin(model=cast("Any", self._trainer.strategy.model))
         self.controller.begin(self._step)
         return loaded is not None and bool(loaded.own["validation_pending"])
-
-    def _note_schedules(self) -> None:
-        """For the one who makes the run longer: these were built for the length it has now."""
-        if self._trainer.is_global_zero:
-            text = json.dumps(inner.schedules(self._trainer)) + "\n"
-            with suppress(OSError):  # a full disk costs a hint, not the training
-                write_text(self.state.rank.run.schedules, text)
 
     def _restore(self, loaded: RankCheckpoint) -> None:
         """Put back what Lightning does not; the RNGs last."""
@@ -277,6 +267,12 @@ class LightningAdapter(pl.Callback):
         self.controller.meet_at_end()
         if not self.state.rank.is_script:
             self.controller.end(lambda: self.snapshot(over=True))
+
+    def ends_again(self) -> bool:
+        """Whether a config's fit had ended, and not surely its callbacks; what it left is back."""
+        if again := bool(self.was_over()) and not self.state.rank.is_script:
+            self.restore_ended()
+        return again
 
     def restore_ended(self) -> None:
         """Put back what a fit left that had ended: with no step to take, it has not been so far."""
