@@ -94,7 +94,7 @@ def test_what_it_says_is_enough(hpc, project: Path) -> None:
         ("logger: null", "gpus: 2", "trainer.gpus -> slurm.gpus_per_node"),
         ("ckpt_path: null", "ckpt_path: a.ckpt", "ckpt_path -> `hpc-train resume RUN`"),
         ("ckpt_path: null", "epochs: 5", "epochs -> below trainer: max_epochs: 5"),
-        ("42", "true", "seed_everything -> seed: N"),
+        ("42", "true", "seed_everything -> seed: 0, or another number"),
         ("class_path: nets.Net, init_args: {width: 3}", "width: 3", "model -> {class_path: MOD"),
     ],
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.keys import FIELDS, REQUIRED_KEYS
+from hpc_train.config.meant_words.other_seeds import seed_to_write
 from hpc_train.config.meant_words.removed_arguments import REMOVED_ARGUMENTS
 from hpc_train.config.meant_words.unknown_key import unknown_key
 from hpc_train.config.origins import Origins
@@ -121,7 +122,7 @@ def key_changes(
         yield below, "its keys, one step to the left"
     for name, value in values.items():
         if name == "seed_everything" and value is not None:
-            yield name, f"seed: {'N' if isinstance(value, bool) else value}"
+            yield name, seed_to_write(name, values, origins).removeprefix("write ")
         elif name in _COMMANDS and isinstance(value, Mapping):
             continue  # the keys of another command
         elif name not in FIELDS and not (value is None and name in _TOP):
