@@ -43,7 +43,8 @@ class ReplacedLists:
             gone = [it for it in places if it not in _names(now)]
             if now and key == _ADDED_TO and origins.is_typed(key):
                 yield from self._typed(now, places, origins)
-            if not now or not gone or ":" not in origins.of(key):  # typed, and meant
+            is_typed = ":" not in origins.of(key)  # and meant
+            if not now or not gone or is_typed:
                 continue
             files = ", ".join(dict.fromkeys(places[it] for it in gone))
             yield (
@@ -53,7 +54,7 @@ class ReplacedLists:
             )
 
     def _typed(self, now: Any, places: Mapping[str, str], origins: Origins) -> Iterator[str]:
-        """Of callbacks that were typed: those of the files that are gone, and the line with them."""
+        """Of callbacks that were typed: those of the files that are gone, and how they stay."""
         from hpc_train.config.yaml_slips.list_elements import typed_list  # where there are any
 
         typed = now if isinstance(now, list) else [now]
