@@ -140,8 +140,8 @@ def test_no_layers_are_named_where_the_whole_is_another_model(
         (
             ["body.1", "net"],
             (
-                "submit again with init_leave_out=[body.1,LAYER], LAYER one of their layers: body.0,"
-                " body.1, head.weight, head.bias"
+                "submit again with init_leave_out=[body.1,LAYER], LAYER one of their layers:"
+                " body.0, body.1, head.weight, head.bias"
             ),
         ),
         (["0", "head"], "submit again with init_leave_out=[body.0,head]; their layers: body, head"),

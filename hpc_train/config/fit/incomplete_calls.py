@@ -140,7 +140,7 @@ def _lacking_count(call: ast.Call, made: Located, names: Sequence[str]) -> str:
     given |= {it.arg: it.value for it in call.keywords if it.arg}
     if "validate_args" in given:
         return ""
-    if names[0] == "task":
+    if next(iter(names), "") == "task":
         count = _COUNT_OF_TASK.get(_constant(given.get("task")), "")
     else:
         is_of_many = made.name.startswith("Multiclass") and {"average", "top_k"} <= {*names}
