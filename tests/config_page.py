@@ -21,6 +21,7 @@ HEADER = "| key | type | default | meaning |\n|---|---|---|---|\n"
 LARGE = 10**6  # a limit that nobody meets is not shown
 WORDS = (
     (r"Optional\[(.*)\]", r"\1 or null"),
+    (r"Literal\[True, False, ", "Literal[true, false, "),
     (r"Literal\[(.*)\]", lambda found: found[1].replace('"', "").replace(", ", " / ")),
     (r"dict\[str, (Any|str|float)\]", "mapping"),
     (r"list\[(Any|str)\]", "list"),

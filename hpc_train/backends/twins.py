@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpc_train.backends.observe import observe, read_history
+from hpc_train.backends.shorter_runs import ShorterRun, shorter_run
 from hpc_train.backends.sweep_jobs import observe_all
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.plan import Plan
@@ -32,11 +33,13 @@ class Twins:
         is_open: Those that wait or train, and that nobody has cancelled; the newest first.
         stopped: The newest of all, where it ended early and left a checkpoint.
         step: That of the checkpoint.
+        shorter: Where none trains the same: one that does but for its length, and is over.
     """
 
     is_open: list[RunStatus]
     stopped: RunStatus | None = None
     step: int = 0
+    shorter: ShorterRun | None = None
 
 
 def twins_of(run: RunDir) -> Twins:
@@ -63,7 +66,10 @@ def _among(folder: Path, plan: Plan, run: RunDir | None = None) -> Twins:
     there = all_runs([folder.parent])
     namesakes = [it for it in there if it.path.parent == folder and it.path != own_path]
     newest = sorted(namesakes, key=lambda other: other.run_id, reverse=True)[:_MOST]
-    alike = [other for other in newest if _trains(other, own)]
+    plans = [(other, read) for other in newest if (read := _plan_of(other))]
+    alike = [other for other, read in plans if _what_it_trains(read) == own]
+    if not alike:
+        return Twins([], shorter=shorter_run(plans, plan))
     twins = [other for other in alike if not other.done.exists()]
     found = observe(twins, time.time()) if twins else []
     job = newest_job_id(read_history(run.events)) if run else ""
@@ -107,11 +113,11 @@ def _what_it_sweeps(sweep: SweepDir) -> tuple[object, ...]:
     return (*_what_it_trains(sweep.plan.plan), [point.overrides for point in sweep.plan.points])
 
 
-def _trains(run: RunDir, own: tuple[object, ...]) -> bool:
+def _plan_of(run: RunDir) -> Plan | None:
     try:
-        return _what_it_trains(read_plan(run)) == own
+        return read_plan(run)
     except HpcTrainError:  # another version's, or half written: nobody knows
-        return False
+        return None
 
 
 def _what_it_trains(plan: Plan) -> tuple[object, ...]:

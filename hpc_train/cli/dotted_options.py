@@ -29,18 +29,12 @@ def key_in_config(key: str, words: Sequence[str]) -> KeyInConfig:
         words: Of the command line; the first file of YAML among them is read.
     """
     section, _, name = key.partition(".")
-    file = next((it for it in words if it.endswith((".yaml", ".yml")) and Path(it).is_file()), "")
-    if section not in _SECTIONS or not name or not file:
+    values = _values_of_file(words) if section in _SECTIONS and name else None
+    if values is None:
         return KeyInConfig(key)
-    from hpc_train.config.assets import config_dir  # on the way to an error
-    from hpc_train.config.compose import compose
-    from hpc_train.config.meant_words.own_arguments import is_taken, not_taken_hint
+    from hpc_train.config.meant_words.own_arguments import is_taken, not_taken_hint  # to an error
     from hpc_train.config.specs import INIT_ARGS
 
-    try:
-        values = compose(Path(file), (), config_dir()).values
-    except HpcTrainError:
-        return KeyInConfig(key)
     full = ".".join(_in_form(key.split("."), values))
     argument = full.removeprefix(f"{section}.{INIT_ARGS}.")
     if "." in argument:
@@ -48,6 +42,20 @@ def key_in_config(key: str, words: Sequence[str]) -> KeyInConfig:
     if is_taken(section, argument, values):
         return KeyInConfig(full, is_taken=True)
     return KeyInConfig(full, not_taken_hint(section, argument, values))
+
+
+def _values_of_file(words: Sequence[str]) -> Mapping[str, Any] | None:
+    """Of the first file of YAML among the words; None where there is none that can be read."""
+    file = next((it for it in words if it.endswith((".yaml", ".yml")) and Path(it).is_file()), "")
+    if not file:
+        return None
+    from hpc_train.config.assets import config_dir  # on the way to an error
+    from hpc_train.config.compose import compose
+
+    try:
+        return compose(Path(file), (), config_dir()).values
+    except HpcTrainError:
+        return None
 
 
 def _in_form(words: Sequence[str], holder: Any) -> list[str]:
@@ -65,3 +73,27 @@ def _in_form(words: Sequence[str], holder: Any) -> list[str]:
         return [INIT_ARGS, *_in_form(rest, below)]
     below = holder.get(first) if isinstance(holder, Mapping) else None
     return [first, *_in_form(rest, below)]
+
+
+def with_whole_key(word: str, words: Sequence[str]) -> str:
+    """`model.init_args.lr=1,2` for `lr=1,2`, where the short key can be but one; else the word.
+
+    Args:
+        word: `KEY=VALUE`; any other word stays.
+        words: Of the command line; the first file of YAML among them is read.
+    """
+    key, equals, value = word.partition("=")
+    if not equals or key.startswith("-"):
+        return word
+    if "." in key:
+        found = key_in_config(key, words)
+        return word if found.said else f"{found.key}={value}"
+    from hpc_train.config.keys import FIELDS  # on the way to an error
+    from hpc_train.config.meant_words.unknown_key import key_of_word
+
+    values = None if key in FIELDS else _values_of_file(words)
+    if values is None or values.get("script"):  # whose words are its own, behind --
+        return word
+    in_class = (key_in_config(f"{section}.{key}", words) for section in _SECTIONS)
+    whole = next((it.key for it in in_class if it.is_taken), "") or key_of_word(key)
+    return f"{whole}={value}" if whole else word

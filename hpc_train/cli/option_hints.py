@@ -13,7 +13,7 @@ import click
 
 from hpc_train.cli.dotted_options import key_in_config
 from hpc_train.cli.habits import DOCTOR_THERE, HABITS, STATES
-from hpc_train.cli.multirun_words import of_multirun
+from hpc_train.cli.multirun_words import first_point, of_multirun
 from hpc_train.cli.typed_values import dependency_with, key_with, option_with, typed_value
 from hpc_train.config.meant_words.gpu_counts import option_for_gpus
 from hpc_train.config.words import EVERY
@@ -32,7 +32,6 @@ _SEVERAL = {
     **dict.fromkeys(("--partition", "--partitions", "--hosts"), r"[A-Za-z][\w-]*"),
     **dict.fromkeys(("--nodes", "--gpus", "--devices"), r"\d+"),
 }
-_PLAIN_SWEEP = re.compile(r"(?P<key>[\w.]+)=(?P<first>[\w.+-]+)(?:,[\w.+-]+)*")
 _OUTPUT_FILE = re.compile(r"[^=:~]+(?<!\.py)(?<!\.yaml)(?<!\.yml)")
 # Commands that choose runs by their names, and the option's name in Python.
 _BY_PATTERN = {"list": "name", "top": "text"}
@@ -253,7 +252,7 @@ def option_hint(
         run = next((it for it in typed[1:] if it[:1] != "-" and "=" not in it), "RUN")
         is_resume = context.info_name == "resume"
         habit = habit.replace("RUN", shlex.quote(run)) if is_resume else habit
-        return (_first_point(context, typed) if name == "sweep" else "") or habit
+        return (first_point(context.command_path, typed) if name == "sweep" else "") or habit
     if words & {"run", "runs"} and (told := _of_a_run(context, name, typed)):
         return told
     elsewhere = _elsewhere(context, option)
@@ -263,30 +262,6 @@ def option_hint(
         return elsewhere or _longer(context, option)
     dotted = "" if behind else _of_a_class(option, value, typed)
     return dotted or _as_key(context, option, value, elsewhere, behind)
-
-
-def _first_point(context: click.Context, typed: Sequence[str]) -> str:
-    """What to type for a sweep where one training at a time runs; empty where that is not plain."""
-    words, values = list(typed[1:]), []
-    for at, word in enumerate(typed[1:]):
-        option, equals, value = word.partition("=")
-        if option != "--sweep":
-            continue
-        value = value if equals else words[at + 1] if at + 1 < len(words) else ""
-        found = _PLAIN_SWEEP.fullmatch(value)
-        if found is None:
-            return ""
-        words[at] = f"{found['key']}={found['first']}"
-        if not equals:
-            words[at + 1] = ""
-        values.append(value)
-    if not values or not any(it.endswith((".yaml", ".yml", ".py")) for it in words):
-        return ""  # of a script, whose {KEY} stand behind --
-    line = f"{context.command_path} {shlex.join(filter(None, words))}"
-    return (
-        f"one training at a time here, the first is: {line}; on a cluster all of them are"
-        " hpc-train submit with the same words"
-    )
 
 
 def _of_a_run(context: click.Context, name: str, typed: Sequence[str]) -> str:

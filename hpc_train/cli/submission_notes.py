@@ -112,6 +112,12 @@ def _note_stopped(twins: Twins) -> None:
         has = f"{it.run} trained the same, has a checkpoint of step {twins.step} and"
         again = f"hpc-train resume {run_word(it.run_dir)} goes on there, this run begins anew"
         print_notes([f"{has} is {it.state.value}: {again}"])
+    if shorter := twins.shorter:
+        had = " and ".join(f"trainer.{key} {it}" for key, it in shorter.before.items())
+        words = " ".join(f"trainer.{key}={it}" for key, it in shorter.now.items())
+        longer = f"hpc-train resume {run_word(shorter.run.path)} {words} goes on there"
+        same = f"{shorter.run.run_id} trained the same with {had} and {shorter.reached}"
+        print_notes([f"{same}: {longer}, this run begins anew"])
 
 
 def note_twin_sweep(sweep: SweepDir) -> None:

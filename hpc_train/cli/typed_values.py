@@ -9,12 +9,13 @@ from collections.abc import Sequence
 
 from hpc_train.config.keys import MEMORY_KEYS
 from hpc_train.config.meant_words.gpu_counts import option_for_gpus
+from hpc_train.config.meant_words.sbatch_names import EXCLUSIVE
 
 _FILES = (".yaml", ".yml", ".py")
 # Options that count GPUs, or ranks, of a node; those of a job or of a task mean another number.
 _A_NODE = ("gres", "gpus-per-node", "ntasks-per-node", "nproc-per-node", "num-gpus")
 _LEAST_MB = 1000  # sbatch(1), --mem: without a unit it is MB; less was rather meant in GB
-_OF_SLURM = ("slurm.exclusive", "slurm.gpus_per_node")  # whose values are others in Slurm
+_OF_SLURM = ("slurm.gpus_per_node",)  # whose values are others in Slurm
 # sbatch(1), --dependency.
 _KIND = re.compile("after(?:any|burstbuffer|corr|notok|ok)?", re.IGNORECASE)
 
@@ -41,6 +42,8 @@ def key_with(key: str, value: str) -> str:
     is_number = re.fullmatch(r"\d+(?:\.\d*)?(?:e-?\d+)?", value) is not None
     if key == "slurm.exclusive" and not value:
         return f"{key}=true"
+    if key == "slurm.exclusive" and value not in EXCLUSIVE:
+        return f"{key}=..."
     as_it_is = key == "name" or (key.startswith("slurm.") and key not in _OF_SLURM)
     if not value or "batch_size" in key or not (as_it_is or is_number):
         return f"{key}=..."

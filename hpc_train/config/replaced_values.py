@@ -8,6 +8,7 @@ from typing import Any
 from hpc_train.config.origins import Origins
 from hpc_train.config.specs import CLASS_PATH, TARGET
 
+_ADDED_TO = "trainer.callbacks"
 _OF_CLASSES = ("trainer.callbacks", "loggers")
 
 
@@ -20,6 +21,7 @@ class ReplacedLists:
 
     def __init__(self) -> None:
         self._classes: dict[str, dict[str, str]] = {}  # by key: the place of each class
+        self._last: list[Any] = []  # the callbacks that were replaced at last
 
     def add(self, key: str, old: object, new: object, origins: Origins) -> None:
         """Note that `new` is about to take the place of `old`; an empty list is meant."""
@@ -28,6 +30,8 @@ class ReplacedLists:
         if not new:
             self._classes.pop(key, None)
             return
+        if key == _ADDED_TO:
+            self._last = old
         place = origins.of(key)
         self._classes.setdefault(key, {}).update(dict.fromkeys(_names(old), place))
 
@@ -37,13 +41,30 @@ class ReplacedLists:
             section, _, name = key.rpartition(".")
             now = (values.get(section) or {} if section else values).get(name)
             gone = [it for it in places if it not in _names(now)]
-            if not now or not gone or ":" not in origins.of(key):  # typed, and meant
+            if now and key == _ADDED_TO and origins.is_typed(key):
+                yield from self._typed(now, places, origins)
+            is_typed = ":" not in origins.of(key)  # and meant
+            if not now or not gone or is_typed:
                 continue
             files = ", ".join(dict.fromkeys(places[it] for it in gone))
             yield (
                 f"{origins.prefix(key)}{key} replaces the list of {files}, of which"
                 f" {', '.join(gone)} {'are' if len(gone) > 1 else 'is'} gone: write"
                 f" {'them' if len(gone) > 1 else 'it'} here as well, if that is meant to stay"
+            )
+
+    def _typed(self, now: Any, places: Mapping[str, str], origins: Origins) -> Iterator[str]:
+        """Of callbacks that were typed: those of the files that are gone, and how they stay."""
+        from hpc_train.config.yaml_slips.list_elements import typed_list  # where there are any
+
+        typed = now if isinstance(now, list) else [now]
+        gone = [it for it in self._last if not {*_names([it])} <= {*_names(typed)}]
+        if names := _names(gone):
+            files = ", ".join(dict.fromkeys(places[it] for it in names))
+            yield (
+                f"{origins.prefix(_ADDED_TO)}{_ADDED_TO} replaces the list of {files}, of which"
+                f" {', '.join(names)} {'are' if len(names) > 1 else 'is'} gone: to add to it, write"
+                f" {typed_list(_ADDED_TO, [*gone, *typed])}"
             )
 
 

@@ -45,7 +45,8 @@ class SlurmConfig(Section):
     comment: Optional[str] = None  # for the accounting
     mail_user: Optional[str] = None  # address for mails of Slurm
     mail_type: Optional[str] = None  # which mails; END,FAIL where there is an address
-    exclusive: bool = False  # no other job on the nodes
+    # true: no other job on the nodes; user: no other user's; mcs, topo: as sbatch(1) has them
+    exclusive: Literal[True, False, "user", "mcs", "topo"] = False
     signal_lead_s: int = 120  # seconds before the time limit; at least one step and one save
     extra: dict[str, Any] = field(default_factory=dict)  # any other sbatch option: {nice: 100}
 

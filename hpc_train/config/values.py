@@ -88,7 +88,7 @@ _EXPLAINED = (
 def read_switches(values: MutableMapping[str, Any]) -> None:
     """Read `preflight: off` as its mode, and a bare off, which is false in YAML 1.1, as the word.
 
-    `hosts: a,b` is a list.
+    `hosts: a,b` is a list, and `slurm.exclusive: "true"` no text.
 
     Args:
         values: Of the whole config; changed in place.
@@ -100,6 +100,9 @@ def read_switches(values: MutableMapping[str, Any]) -> None:
         preflight = values["preflight"] = {"mode": preflight}
     if isinstance(preflight, Mapping) and preflight.get("mode") is False:
         values["preflight"] = {**preflight, "mode": "off"}
+    slurm = values.get("slurm")
+    if isinstance(slurm, Mapping) and slurm.get("exclusive") in ("true", "false"):
+        values["slurm"] = {**slurm, "exclusive": slurm["exclusive"] == "true"}
 
 
 def check_gpus_of_a_rank(values: Mapping[str, Any], origins: Origins) -> None:
@@ -338,7 +341,7 @@ def explain(
         if (match := re.search(pattern, message))
     )
     groups = match.groups()
-    hint = hint.format(*groups, key=key)
+    hint = hint.format(*groups, key=key).replace("True, False,", "true, false,")
     if message.startswith("Interpolation key '") and values:
         from hpc_train.config.yaml_slips.meant_interpolations import meant_interpolation
 

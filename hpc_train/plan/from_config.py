@@ -216,7 +216,7 @@ def _slurm_plan(config: Config, shape: Shape, shell: ShellPlan, origins: Origins
     if slurm.mail_user and not slurm.mail_type:
         options.append(("mail-type", "END,FAIL"))  # sbatch(1): without a type no mail is sent
     if slurm.exclusive:
-        options.append(("exclusive", None))
+        options.append(("exclusive", None if slurm.exclusive is True else slurm.exclusive))
     # Without "B:" the signal goes to the steps, so to the ranks, and not to the batch shell
     # (sbatch(1), --signal). NCCL may take USR1 for itself.
     options.append(("signal", f"USR2@{lead_s}"))

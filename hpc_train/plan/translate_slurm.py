@@ -94,7 +94,7 @@ def _option(word: str, name: str, value: str, made: Translation) -> None:
 
 def _rest(word: str, name: str, value: str, made: Translation) -> None:
     if name == "exclusive":
-        made.key(word, "slurm.exclusive", True)
+        made.key(word, "slurm.exclusive", value or True)
     elif name == "gpus-per-task":
         made.say(word, "left out: each rank has a GPU of its own")
     elif name in _OF_SRUN:

@@ -13,6 +13,7 @@ from hpc_train.errors import CheckError
 from hpc_train.plan.states import SUBMIT_AGAIN
 
 _Value = TypeVar("_Value")
+_LAYER = "LAYER"  # in the place of a name that nobody can guess
 _MOST = 12  # names in a line
 
 
@@ -95,10 +96,10 @@ def _fits_nothing(
     layers = _layers(names)
     nested = [it for it in layers if it.endswith(f".{pattern}")]  # what is above it is missing
     meant = next(iter([*nested, *near_words(pattern, layers)]), "")
-    if not meant:
-        return CheckError(what, f"name one of {known}")
-    typed = ",".join(meant if it == pattern else it for it in patterns)
-    return CheckError(what, f"{SUBMIT_AGAIN} {KEY}=[{typed}]; {known}")
+    # What is typed next is taken from here: never the name again that fits nothing.
+    typed = ",".join((meant or _LAYER) if it == pattern else it for it in patterns)
+    where = f"; {known}" if meant else f", {_LAYER} one of {known}"
+    return CheckError(what, f"{SUBMIT_AGAIN} {KEY}=[{typed}]{where}")
 
 
 def _layers(names: Collection[str]) -> list[str]:

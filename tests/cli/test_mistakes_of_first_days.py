@@ -89,12 +89,12 @@ def test_what_it_says_is_enough(hpc, project: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "fix"),
     [
-        ("devices: auto", "devices: 4", "trainer.devices -> how many a node has: slurm.gpus"),
-        ("num_nodes: 1", "num_nodes: 2", "trainer.num_nodes -> slurm.nodes, or --nodes"),
+        ("devices: auto", "devices: 4", "trainer.devices -> slurm.gpus_per_node: 4, or --gpus 4"),
+        ("num_nodes: 1", "num_nodes: 2", "trainer.num_nodes -> slurm.nodes: 2, or --nodes 2"),
         ("logger: null", "gpus: 2", "trainer.gpus -> slurm.gpus_per_node"),
         ("ckpt_path: null", "ckpt_path: a.ckpt", "ckpt_path -> `hpc-train resume RUN`"),
         ("ckpt_path: null", "epochs: 5", "epochs -> below trainer: max_epochs: 5"),
-        ("42", "true", "seed_everything -> seed: N"),
+        ("42", "true", "seed_everything -> seed: 0, or another number"),
         ("class_path: nets.Net, init_args: {width: 3}", "width: 3", "model -> {class_path: MOD"),
     ],
 )

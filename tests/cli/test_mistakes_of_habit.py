@@ -98,6 +98,8 @@ def test_a_dry_run_of_a_training_here_is_told_with_what_trains_nothing(hpc, proj
         ("--mem", "no dashes: slurm.mem=..."),
         ("--constraint=a|b", "no dashes: slurm.constraint='a|b'"),
         ("--exclusive", "no dashes: slurm.exclusive=true"),
+        ("--exclusive=user", "no dashes: slurm.exclusive=user"),
+        ("--exclusive=x", "no dashes: slurm.exclusive=..."),
         ("-t 1:00:00", "write --time 1:00:00"),
         ("--gres=gpu:2", "write --gpus 2"),
         ("--gres gpu:a100:2", "write --gpus 2 slurm.gpu_type=a100"),

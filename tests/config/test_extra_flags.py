@@ -97,11 +97,19 @@ def test_a_list_below_dashes_is_the_same(tmp_path: Path) -> None:
 
 
 def test_an_option_that_has_no_key_is_told_with_its_reason(tmp_path: Path) -> None:
-    said = hint(tmp_path, '  extra: "--output=x.log --nice=1 --exclusive=user"\n')
+    said = hint(tmp_path, '  extra: "--output=x.log --nice=1 --exclusive=x"\n')
     assert said == (
         "write extra: {nice: 1}; --output=x.log: logs are in the run directory:"
-        " `hpc-train logs RUN`; --exclusive=user: write slurm.exclusive"
+        " `hpc-train logs RUN`; --exclusive=x: write slurm.exclusive"
     )
+
+
+@pytest.mark.parametrize("who", ["user", "mcs", "topo"])
+def test_who_may_share_the_nodes_has_the_same_key(tmp_path: Path, who: str) -> None:
+    wanted = f"write slurm.exclusive: {who} in place of extra"
+    assert hint(tmp_path, f'  extra: "--exclusive={who}"\n') == wanted
+    (tmp_path / "c.yaml").write_text(CONFIG)
+    assert load(tmp_path / "c.yaml", [f"slurm.exclusive={who}"]).config.slurm.exclusive == who
 
 
 @pytest.mark.parametrize("value", ["nice", '"--exclusive foo"', "5", '"--nice=\'1"', '"-Z 3"'])

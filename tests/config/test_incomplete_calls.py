@@ -11,6 +11,7 @@ from tests.config.test_sure_refusals import DATA, GIVES, said_of
 PARTS = """
 from torchmetrics import F1Score
 import torchmetrics
+import torchmetrics.classification as tc
 class Encoder(torch.nn.Module):
     def __init__(self, width, depth, *, drop=0.1): ...
 class Open:
@@ -48,6 +49,31 @@ def of_line(
             "self.f1 = F1Score(num_labels=4)",
             "F1Score without a task",
             'write F1Score(num_labels=4, task="multilabel")',
+        ),
+        (
+            "self.a = tc.MulticlassAccuracy()",
+            "tc.MulticlassAccuracy without num_classes",
+            "write tc.MulticlassAccuracy(num_classes=N)",
+        ),
+        (
+            "self.a = tc.MulticlassPrecision(average=None)",
+            "tc.MulticlassPrecision without num_classes",
+            "write tc.MulticlassPrecision(average=None, num_classes=N)",
+        ),
+        (
+            "self.a = tc.MultilabelAccuracy()",
+            "tc.MultilabelAccuracy without num_labels",
+            "write tc.MultilabelAccuracy(num_labels=...)",
+        ),
+        (
+            "self.a = F1Score('multiclass')",
+            "F1Score without num_classes",
+            "write F1Score('multiclass', num_classes=N)",
+        ),
+        (
+            "self.a = torchmetrics.Accuracy(task='multilabel')",
+            "torchmetrics.Accuracy without num_labels",
+            "write torchmetrics.Accuracy(task='multilabel', num_labels=N)",
         ),
         ("self.e = Encoder(width)", "Encoder without depth", "write Encoder(width, depth=...)"),
         (
@@ -97,6 +123,15 @@ def test_the_number_of_classes_is_named_as_the_model_names_it(
         "self.e = Open(1, any=2)",
         "self.e = Filled()",  # a metaclass gives it what it needs
         "self.f1 = F1Score('binary')",
+        "self.f1 = F1Score(width)",
+        "self.f1 = F1Score(task='binary')",
+        "self.f1 = torchmetrics.CalibrationError(task='multiclass', num_classes=width)",
+        "self.a = tc.MulticlassAccuracy(3)",
+        "self.a = tc.MulticlassAccuracy(num_classes=width)",
+        "self.a = tc.MulticlassAccuracy(average='micro')",
+        "self.a = tc.MulticlassAccuracy(average=width)",
+        "self.a = tc.MulticlassAccuracy(validate_args=False)",
+        "self.a = tc.BinaryAccuracy()",
         "self.f1 = F1Score(task='multiclass', num_classes=3)",
         "self.make = lambda: Encoder()",
         "if width > 1: self.e = Encoder()",

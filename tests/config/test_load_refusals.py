@@ -182,6 +182,12 @@ def test_of_several_classes_of_data_the_one_beside_the_model_is_told(
         ("slurm: {qos: no}\n", "slurm.qos is false in YAML", "put the word in quotes"),
         ("slurm: {mem_per_gpu: 1.5}\n", "slurm.mem_per_gpu is 1.5 without", '"1.5G"'),
         ("slurm: {mem: 64}\n", "slurm.mem is 64 without a unit", '"64G"'),
+        (
+            "slurm: {exclusive: usr}\n",
+            "slurm.exclusive is 'usr'",
+            "write one of true, false, 'user', 'mcs', 'topo'",
+        ),
+        ("slurm: {exclusive: 1}\n", "slurm.exclusive is '1'", "write one of true, false"),
         ("slurm: {licenses: [a]}\n", "slurm.licenses", ""),
         ("reproducible: maybe\n", "cfg.yaml:5: reproducible is 'maybe'", "write true or false"),
         ("preflight: {mode: fast}\n", "preflight.mode is 'fast'", "'off', 'quick', 'full'"),

@@ -49,8 +49,17 @@ def test_the_only_one_of_its_kind_is_meant_whatever_its_name(tmp_path: Path) -> 
     assert told(tmp_path, NETS, "Xyz", "Torch") == [model, data]
 
 
-def test_a_base_of_it_is_not_meant(tmp_path: Path) -> None:
+def test_a_base_that_trains_by_itself_may_be_meant_as_well(tmp_path: Path) -> None:
+    """The derived class was told as the only one, and the base had the new name."""
     more = NETS.replace("class Store", "class Deep(Encoder): ...\nclass Store")
+    assert told(tmp_path, more, "Xyz") == ["it has Encoder, Deep, make"]
+    assert told(tmp_path, more, "Encodr") == ["did you mean 'nets.Encoder'?"]
+
+
+def test_a_base_of_it_that_cannot_train_is_not_meant(tmp_path: Path) -> None:
+    step = "    def training_step(self, batch, batch_idx): return batch.mean()\n"
+    deep = f"class Deep(Encoder):\n{step}class Store"
+    more = NETS.replace(step, "").replace("class Store", deep)
     assert told(tmp_path, more, "Xyz") == [
         "did you mean 'nets.Deep'? It is the only LightningModule there"
     ]

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.config.load import load
 from tests.config.checking import check_in, nets, refusal_in
-from tests.config.files import write
+from tests.config.files import MINIMAL, write
 
 __all__ = ["nets"]
 
@@ -133,3 +134,43 @@ def test_devices_are_told_with_their_number(nets: Path, asked: str, shape: str, 
     error = refusal_in(nets, MODEL, "{class_path: nets.Data}", more)
     assert error.message.endswith("trainer.devices is set by hpc-train")
     assert error.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("asked", "more", "hint"),
+    [
+        ("3", "", "write slurm.nodes: 3, or --nodes 3"),
+        ("'2'", "slurm: {nodes: 1}", "write slurm.nodes: 2, or --nodes 2"),
+        ("3", "slurm: {nodes: 3}", "leave it out: slurm.nodes: 3 is there"),
+        ("auto", "", "write slurm.nodes, or --nodes"),
+    ],
+)
+def test_nodes_are_told_with_their_number(nets: Path, asked: str, more: str, hint: str) -> None:
+    more = f"trainer: {{num_nodes: {asked}}}\n{more}\n"
+    assert refusal_in(nets, MODEL, "{class_path: nets.Data}", more).hint == hint
+
+
+@pytest.mark.parametrize("shape", ["", "slurm: {gpus_per_node: 1, nodes: 2}\n"])
+def test_one_device_is_left_out_where_a_node_has_one_rank(
+    nets: Path, monkeypatch: pytest.MonkeyPatch, shape: str
+) -> None:
+    monkeypatch.chdir(nets)
+    write(nets, f"{MINIMAL}trainer: {{devices: 1, max_epochs: 2}}\n{shape}")
+    read = load("cfg.yaml")
+    assert read.config.trainer == {"max_epochs": 2}
+    assert "left out, since it changes nothing: trainer.devices: 1" in read.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "shape", "hint"),
+    [
+        ("1", "slurm: {gpus_per_node: 4}", "write slurm.gpus_per_node: 1, or --gpus 1"),
+        ("[0]", "", "write slurm.gpus_per_node: 1, or --gpus 1"),
+        ("true", "", "write how many a node has: slurm.gpus_per_node: N, or --gpus N"),
+    ],
+)
+def test_another_device_than_the_one_of_a_node_is_refused(
+    nets: Path, asked: str, shape: str, hint: str
+) -> None:
+    more = f"trainer: {{devices: {asked}}}\n{shape}\n"
+    assert refusal_in(nets, MODEL, "{class_path: nets.Data}", more).hint == hint

@@ -75,3 +75,37 @@ def test_a_seed_by_another_name_is_told_with_its_value(tmp_path: Path) -> None:
     path = write(tmp_path, f"{MINIMAL}seed_everything: 42\n")
     assert refusal(path).hint == "write seed: 42"
     assert refusal(write(tmp_path, MINIMAL), "random_seed=7").hint == "write seed=7"
+
+
+@pytest.mark.parametrize(
+    ("own", "base", "fix"),
+    [
+        (
+            "seed_everything: 42",
+            "seed: 7",
+            "write seed: 42, which goes before seed: 7 (base.yaml:1)",
+        ),
+        ("seed_everything: 7", "seed: 7", "leave it out: seed: 7 is there"),
+        ("seed_everything: true", "seed: 7", "leave it out: seed: 7 is there"),
+        ("seed_everything: true", "reproducible: true", "write seed: 0, or another number"),
+        ("random_seed: false", "seed: 7", "leave it out: each run has a seed, 7"),
+        ("random_seed: false", "reproducible: true", "leave it out: each run has a seed, 0"),
+        (
+            "seed_everything: 42\nseed: 3",
+            "seed: 7",
+            "leave it out: seed: 3 is there (cfg.yaml:7), or write seed: 42 in the place of both",
+        ),
+    ],
+)
+def test_a_seed_by_another_name_beside_one_is_told_with_both_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, base: str, fix: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "base.yaml").write_text(f"{base}\n")
+    text = f"base: base.yaml\n{MINIMAL}{own}\n"
+    (tmp_path / "cfg.yaml").write_text(text)
+    assert refusal(Path("cfg.yaml")).hint == fix
+    typed = refusal(Path("base.yaml"), "random_seed=9").hint
+    assert typed == (
+        "write seed=9, which goes before seed: 7 (base.yaml:1)" if "7" in base else "write seed=9"
+    )

@@ -72,6 +72,8 @@ def test_every_key_of_slurm_becomes_its_option() -> None:
         assert made[key.replace("_", "-")] == value
     assert made["exclusive"] is None
     assert "exclusive" in made
+    assert options(slurm={"exclusive": "user"})["exclusive"] == "user"
+    assert "exclusive" not in options(slurm={"exclusive": False})
 
 
 def test_the_time_is_written_in_the_form_that_has_one_reading() -> None:

@@ -137,7 +137,13 @@ def test_no_layers_are_named_where_the_whole_is_another_model(
     ("named", "fix"),
     [
         (["haed"], "submit again with init_leave_out=[head]; their layers: body, head"),
-        (["body.1", "net"], "name one of their layers: body.0, body.1, head.weight, head.bias"),
+        (
+            ["body.1", "net"],
+            (
+                "submit again with init_leave_out=[body.1,LAYER], LAYER one of their layers:"
+                " body.0, body.1, head.weight, head.bias"
+            ),
+        ),
         (["0", "head"], "submit again with init_leave_out=[body.0,head]; their layers: body, head"),
     ],
 )

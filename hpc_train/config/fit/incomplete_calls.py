@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from hpc_train.config.fit.late_loaders import run_by, surely_run
 from hpc_train.config.python_text.class_kind import Located, locate, place_of
@@ -19,6 +20,8 @@ from hpc_train.config.words import did_you_mean
 _COUNT = re.compile(r"(?:n|num)_?(?:classes|labels)|classes")  # how many, among arguments
 # Their layers are many and large to read, and a call that does not fit ends at once.
 _NOT_READ = ("torch.", "torchvision.", "timm.", "transformers.")
+_COUNT_OF_TASK = {"multiclass": "num_classes", "multilabel": "num_labels"}
+_UNKNOWN = object()  # of a value that the text does not tell
 
 
 def incomplete_calls(class_path: str, path: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -41,7 +44,7 @@ def incomplete_calls(class_path: str, path: Sequence[str]) -> Iterator[tuple[str
             name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
             if not name or name.partition(".")[0] in own or not isinstance(call, ast.Call):
                 continue
-            made = _class_of(name, found, path)
+            made = _with_init(_class_of(name, found, path), path)
             if made and (wrong := _wrong(call, name, made, start)):
                 said = f"{class_path}.__init__ calls {name} {wrong[0]}"
                 yield f"{said} ({place_of(found, call.lineno, path)})", wrong[1]
@@ -78,6 +81,20 @@ def _class_of(name: str, found: Located, path: Sequence[str]) -> Located | None:
     return made if is_plain else None
 
 
+def _with_init(made: Located | None, path: Sequence[str]) -> Located | None:
+    """Of torchmetrics: the base that has the `__init__`, by its own name; else the class itself."""
+    holder = made
+    while holder and holder.names and holder.module.startswith("torchmetrics."):
+        definition = holder.definition
+        if not isinstance(definition, ast.ClassDef) or len(definition.bases) != 1:
+            return made
+        if {"__init__", "__new__"} & methods_of(definition).keys():
+            return holder
+        base = ast.unparse(definition.bases[0])
+        holder = locate(full_name(base, holder.names.imports), path)
+    return made
+
+
 def _wrong(
     call: ast.Call, name: str, made: Located, method: ast.FunctionDef
 ) -> tuple[str, str] | None:
@@ -104,7 +121,43 @@ def _wrong(
     if lacking:
         more = ", ".join(f"{it}=..." for it in lacking)
         return f"without {', '.join(lacking)}", f"write {name}({written}{sep}{more})"
+    if made.module.startswith("torchmetrics.") and (
+        count := _lacking_count(call, made, known.names)
+    ):
+        more = f"{count}={_count_of(method) if count == 'num_classes' else 'N'}"
+        return f"without {count}", f"write {name}({written}{sep}{more})"
     return None
+
+
+def _lacking_count(call: ast.Call, made: Located, names: Sequence[str]) -> str:
+    """`num_classes` or `num_labels` where a metric takes it or not, and with this task has to.
+
+    Source: `__new__` of torchmetrics' Accuracy and the like, and
+    `_multiclass_stat_scores_arg_validation` (functional/classification/stat_scores.py): without
+    num_classes an average other than micro is an error.
+    """
+    given: dict[str, ast.expr] = dict(zip(names, call.args, strict=False))
+    given |= {it.arg: it.value for it in call.keywords if it.arg}
+    if "validate_args" in given:
+        return ""
+    if next(iter(names), "") == "task":
+        count = _COUNT_OF_TASK.get(_constant(given.get("task")), "")
+    else:
+        is_of_many = made.name.startswith("Multiclass") and {"average", "top_k"} <= {*names}
+        average = _constant(given.get("average", ast.Constant("macro")))
+        count = "num_classes" if is_of_many and average not in ("micro", _UNKNOWN) else ""
+    is_absent = _constant(given.get(count, ast.Constant(None))) is None
+    return count if count in names and is_absent else ""
+
+
+def _constant(node: ast.expr | None) -> Any:
+    return node.value if isinstance(node, ast.Constant) else _UNKNOWN
+
+
+def _count_of(method: ast.FunctionDef) -> str:
+    """The argument of `__init__` that is the number of classes; N where none is known."""
+    arguments = (it.arg for it in (*method.args.args, *method.args.kwonlyargs))
+    return next(filter(_COUNT.fullmatch, arguments), "N")
 
 
 def _task(words: Sequence[str], method: ast.FunctionDef) -> str:
@@ -113,7 +166,5 @@ def _task(words: Sequence[str], method: ast.FunctionDef) -> str:
         return 'task="multilabel")'
     multiclass = 'task="multiclass"'
     if "num_classes" not in words:
-        arguments = (it.arg for it in (*method.args.args, *method.args.kwonlyargs))
-        count = next(filter(_COUNT.fullmatch, arguments), "N")
-        multiclass += f", num_classes={count}"
+        multiclass += f", num_classes={_count_of(method)}"
     return f'{multiclass}), or with task="binary"'

@@ -102,8 +102,6 @@ def _key_and_value(name: str, value: str | None) -> tuple[str, Any] | None:
     if value is None:
         is_switch = name in ("exclusive", "requeue", "no-requeue")
         return key_and_value(OWNED[name], True) if is_switch else None
-    if name == "exclusive":  # =user, =mcs: others of the same may share the node
-        return None
     key = name.replace("-", "_")
     if name in _COUNTS:
         return (_COUNTS[name], int(value)) if value.isdecimal() else None

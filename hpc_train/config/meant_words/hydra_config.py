@@ -14,6 +14,7 @@ from typing import Any
 from hpc_train.config.keys import FIELDS
 from hpc_train.config.meant_words.hydra_groups import Group
 from hpc_train.config.meant_words.lightning_cli import MISSING, as_fixes, key_changes, script_beside
+from hpc_train.config.meant_words.owned_arguments import shape_hint
 from hpc_train.config.meant_words.trainer_words import instead_of
 from hpc_train.config.origins import Origins
 from hpc_train.config.read import read_file
@@ -166,7 +167,8 @@ def _of_trainer(trainer: object) -> dict[str, str]:
     named = _names_the_trainer(trainer)
     found = {f"trainer.{named}": instead_of(named, trainer[named])} if named else {}
     for name in (it for it in OWNED if it in trainer):
-        hint = OWNED[name].removeprefix("write ")
+        hint = shape_hint(name, trainer[name], typed=False) or OWNED[name]
+        hint = hint.removeprefix("write ")
         is_off = trainer[name] in (None, False) or (name, trainer[name]) == ("devices", 1)
         is_off = is_off or name == "default_root_dir"
         found[f"trainer.{name}"] = "leave it out" if is_off else hint

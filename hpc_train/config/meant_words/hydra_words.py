@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hpc_train.config.meant_words.other_seeds import KEY as SEED
+from hpc_train.config.meant_words.other_seeds import seed_to_write
 from hpc_train.config.meant_words.other_words import OTHER_WORDS
 from hpc_train.config.meant_words.own_arguments import is_taken
+from hpc_train.config.origins import Origins
 
 # Switches that say which loops of the Trainer a program runs.
 _LOOPS = ("train", "fit", "validate", "test", "predict")
@@ -25,13 +28,14 @@ _WORDS = {
 _COMPILE = "leave it out: compile in your model, self.net.compile() in configure_model"
 
 
-def word_of_hydra(key: str, written: str, values: Mapping[str, Any]) -> str:
+def word_of_hydra(key: str, written: str, values: Mapping[str, Any], origins: Origins) -> str:
     """What to do with a key of the top; empty for one that says something else.
 
     Args:
         key: With underscores for dashes.
         written: As it is in the file.
         values: The whole config.
+        origins: For the places of a seed.
     """
     value = values.get(written)
     if any(is_taken(it, key, values) for it in ("model", "data")):
@@ -44,7 +48,9 @@ def word_of_hydra(key: str, written: str, values: Mapping[str, Any]) -> str:
     if key == "callbacks" and isinstance(value, Mapping):
         return _as_list(value, values)
     meant = OTHER_WORDS.get(key, "")
-    if meant in ("name", "seed") and values.get(meant) is not None:
+    if meant == SEED:
+        return seed_to_write(written, values, origins)
+    if meant == "name" and values.get(meant) is not None:
         return f"leave it out: {meant} is there"
     return _WORDS.get(key, "")
 

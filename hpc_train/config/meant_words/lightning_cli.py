@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.keys import FIELDS, REQUIRED_KEYS
+from hpc_train.config.meant_words.other_seeds import seed_to_write
+from hpc_train.config.meant_words.owned_arguments import shape_hint
 from hpc_train.config.meant_words.removed_arguments import REMOVED_ARGUMENTS
 from hpc_train.config.meant_words.unknown_key import unknown_key
 from hpc_train.config.origins import Origins
 from hpc_train.config.python_text.lightning_home import of_project
-from hpc_train.config.specs import INIT_ARGS, is_object
+from hpc_train.config.schema import SlurmConfig
+from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object
 from hpc_train.config.trainer_args import OWNED
 from hpc_train.errors import ConfigError
 
@@ -32,6 +35,7 @@ _TOP = ("ckpt_path", "weights_only", "optimizer", "lr_scheduler", "seed_everythi
 _SHAPE = ("trainer.devices", "trainer.num_nodes")
 _SIZE = "batch_size"  # of each rank
 MISSING = " (missing)"
+_TARGETS = {TARGET, CLASS_PATH}  # a class in the place of the arguments, as Hydra has it
 _MOST_SCRIPTS = 50  # of a folder
 _COMMANDS = ("fit", "validate", "test", "predict")
 
@@ -48,6 +52,7 @@ def leave_out_unchosen(values: MutableMapping[str, Any], origins: Origins) -> li
     trainer = values.get("trainer")
     if isinstance(trainer, dict):
         unset = [it for it in trainer if _is_unchosen(it, trainer[it])]
+        unset += ["devices"] if _is_the_one_device(trainer, values) else []
         unset = [it for it in unset if f"trainer.{it}" not in typed]
         left_out += [_taken(trainer, name, "trainer.") for name in unset]
     if not left_out:
@@ -60,6 +65,16 @@ def leave_out_unchosen(values: MutableMapping[str, Any], origins: Origins) -> li
 
 def _is_unchosen(name: str, value: object) -> bool:
     return any(value == it and type(value) is type(it) for it in _UNCHOSEN.get(name, ()))
+
+
+def _is_the_one_device(trainer: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+    """Whether a config of ours says `devices: 1`, and a node has one rank."""
+    slurm = values.get("slurm") or {}
+    key, default = "gpus_per_node", SlurmConfig().gpus_per_node
+    ranks = slurm.get(key, default) if isinstance(slurm, Mapping) else 0
+    asked = trainer.get("devices")
+    is_one = asked == ranks == 1 and type(asked) is int
+    return is_one and "global_batch_size" in values and not _TARGETS & trainer.keys()
 
 
 def _taken(holder: MutableMapping[str, Any], name: str, prefix: str) -> str:
@@ -83,7 +98,8 @@ def check_lightning_cli(values: Mapping[str, Any], origins: Origins, path: Path)
     if not any(isinstance(inner.get(it), Mapping) for it in ("model", "trainer")):
         return
     changes = dict(key_changes({**values, **inner}, origins, below))
-    told = {**REMOVED_ARGUMENTS, **{it: OWNED[it] for it in owned}}
+    shape = {it: shape_hint(it, trainer[it], typed=False) for it in owned}
+    told = {**REMOVED_ARGUMENTS, **{it: shape[it] or OWNED[it] for it in owned}}
     changes |= {
         f"trainer.{it}": of_project(told[it]).removeprefix("write ") for it in trainer if it in told
     }
@@ -121,7 +137,7 @@ def key_changes(
         yield below, "its keys, one step to the left"
     for name, value in values.items():
         if name == "seed_everything" and value is not None:
-            yield name, f"seed: {'N' if isinstance(value, bool) else value}"
+            yield name, seed_to_write(name, values, origins).removeprefix("write ")
         elif name in _COMMANDS and isinstance(value, Mapping):
             continue  # the keys of another command
         elif name not in FIELDS and not (value is None and name in _TOP):

@@ -11,6 +11,11 @@ from hpc_train.config.origins import DEFAULT, Origins
 from hpc_train.config.schema import Config
 from hpc_train.config.specs import CLASS_PATH
 
+_SHAPE = {
+    "devices": ("slurm.gpus_per_node", "--gpus"),
+    "num_nodes": ("slurm.nodes", "--nodes"),
+}
+
 
 def owned_hint(name: str, asked: Any, said: str, config: Config, origins: Origins) -> str:
     """What to write in its place.
@@ -30,21 +35,31 @@ def owned_hint(name: str, asked: Any, said: str, config: Config, origins: Origin
         return _batches(asked, config, origins)
     if name == "logger":
         return logger_hint(asked, typed=origins.is_typed("trainer.logger"))
-    if name == "devices" and (number := _number_of(asked)):
-        key, there = f"slurm.gpus_per_node: {number}", origins.of("slurm.gpus_per_node")
-        if config.slurm.gpus_per_node == number and there != DEFAULT:
-            return f"leave it out: {key} is there"
-        key = key.replace(": ", "=") if origins.is_typed("trainer.devices") else key
-        return f"write {key}, or --gpus {number}"
+    if name in _SHAPE:
+        key = _SHAPE[name][0]
+        has = getattr(config.slurm, key.removeprefix("slurm."))
+        if _number_of(asked) == has and origins.of(key) != DEFAULT:
+            return f"leave it out: {key}: {has} is there"
+    if by_number := shape_hint(name, asked, typed=origins.is_typed(f"trainer.{name}")):
+        return by_number
     return f"leave it out: {said}" if name == "enable_checkpointing" else said
 
 
-def _number_of(devices: Any) -> int:
-    """How many devices are asked for by their number, or by their list; 0 where it is not known."""
-    if isinstance(devices, list):
-        return len(devices)
-    is_number = isinstance(devices, int | str) and not isinstance(devices, bool)
-    return int(devices) if is_number and str(devices).isdecimal() else 0
+def shape_hint(name: str, asked: Any, *, typed: bool) -> str:
+    """`write slurm.nodes: 3, or --nodes 3` for a `num_nodes` of 3, as for `devices`; else empty."""
+    number = _number_of(asked) if name in _SHAPE else 0
+    if not number:
+        return ""
+    key, option = _SHAPE[name]
+    return f"write {key}{'=' if typed else ': '}{number}, or {option} {number}"
+
+
+def _number_of(asked: Any) -> int:
+    """How many are asked for by their number, or devices by their list; 0 where it is not known."""
+    if isinstance(asked, list):
+        return len(asked)
+    is_number = isinstance(asked, int | str) and not isinstance(asked, bool)
+    return int(asked) if is_number and str(asked).isdecimal() else 0
 
 
 def _by_hand(asked: Any, config: Config) -> str:

@@ -48,6 +48,8 @@ _OUTPUT = {  # what sbatch prints, or reads, and whose job it is
     "wrap": "write the command into a script: hpc-train submit SCRIPT",
     **dict.fromkeys(("uid", "gid"), "leave it out: a job is of the user who submits it"),
 }
+# sbatch(1), --exclusive[={user|mcs|topo}]: who else may be on the nodes; topo is of newer ones.
+EXCLUSIVE = ("user", "mcs", "topo")
 OWNED: Mapping[str, str] = {
     **{
         name.replace("_", "-"): f"write slurm.{name}"

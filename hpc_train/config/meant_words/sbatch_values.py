@@ -7,7 +7,7 @@ import re
 import shlex
 from typing import Any
 
-from hpc_train.config.meant_words.sbatch_names import KNOWN
+from hpc_train.config.meant_words.sbatch_names import EXCLUSIVE, KNOWN
 
 _UNDER = "other options of sbatch go under slurm.extra"
 UNDER_EXTRA = f"{_UNDER}: {{{{{{0}}: ...}}}}"
@@ -25,6 +25,8 @@ def with_value(hint: str, value: Any, *, typed: bool) -> str:
         value: What was written for it.
         typed: Whether it stands on the command line, and in no file.
     """
+    if hint == "write slurm.exclusive" and (value is True or value is None):
+        return f"{hint}{'=' if typed else ': '}true"
     if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
         return hint
     if other := _OTHER.fullmatch(hint):
@@ -66,6 +68,8 @@ def _fitting(key: str, value: Any) -> Any:
         return int(lead[1]) if lead else None
     if key == "slurm.time":  # 1:00:00 without quotes is read as a number, of seconds
         return value if isinstance(value, str) else None
+    if key == "slurm.exclusive":
+        return value if value in EXCLUSIVE else None
     if key in ("slurm.gpus_per_node", "slurm.cpus_per_gpu"):
         return None  # where the number is sure, `gpu_counts.keys_for_count` has told it
     if key in ("slurm.nodes", "global_batch_size"):

@@ -111,7 +111,12 @@ def torn_apart(word: str, before: Sequence[str], behind: Sequence[str]) -> str:
 
 def _is_switch(key: str) -> bool:
     section, _, name = key.rpartition(".")
-    return TYPES.get(key) == "bool" or (section == "trainer" and name in _SWITCHES)
+    kind = TYPES.get(key, "")
+    return (
+        kind == "bool"
+        or kind.startswith("Literal[True")
+        or (section == "trainer" and name in _SWITCHES)
+    )
 
 
 def _alone(words: Sequence[str]) -> list[str]:

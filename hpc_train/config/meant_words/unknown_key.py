@@ -104,7 +104,6 @@ def unknown_key(
     if not hint and section == "slurm":
         hint = UNDER_EXTRA.format(key.replace("_", "-"))
     hint = hint or _what_there_is(section, key, known, values)
-    hint = _with_seed(hint, values.get(written), typed=typed)
     if section == "slurm" and isinstance(values.get(section), Mapping):
         hint = with_value(hint, values[section].get(written), typed=typed)
     if not section and not typed:
@@ -114,12 +113,6 @@ def unknown_key(
     error = origins.error(full, f"is no key of hpc-train{said}", hint)
     error.keys += users  # one mend for all of them
     return error
-
-
-def _with_seed(hint: str, value: Any, *, typed: bool) -> str:
-    if hint != "write seed" or type(value) is not int:
-        return hint
-    return f"write seed={value}" if typed else f"write seed: {value}"
 
 
 def _what_there_is(section: str, key: str, known: Sequence[str], values: Mapping[str, Any]) -> str:
@@ -143,7 +136,8 @@ def _of_the_top(
         hint, beside = below_empty_section(origins.of(written))
         if hint:
             return hint, tuple(beside)
-    hint = meant_section(values.get(written), values) or word_of_hydra(key, written, values)
+    hint = meant_section(values.get(written), values)
+    hint = hint or word_of_hydra(key, written, values, origins)
     hint = hint or _switch(key, values.get(written), typed=typed)
     return hint or ("" if typed else _builds_on(key, values.get(written))), ()
 

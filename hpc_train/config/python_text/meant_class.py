@@ -14,6 +14,8 @@ from hpc_train.config.python_text.modules import Names, find_module, names_of, r
 from hpc_train.config.words import did_you_mean, near_words
 from hpc_train.errors import ConfigError
 
+# What each has to have of its own.
+_ROLES = {"LightningModule": "training_step", "LightningDataModule": "train_dataloader"}
 _SHORTEST = 4  # letters of a name that says something
 # Packages whose classes are named without them, or by the alias of their usual import.
 _OF_LIGHTNING = ("", ".callbacks", ".loggers", ".strategies", ".profilers")
@@ -190,13 +192,15 @@ def class_of_project(search_path: Sequence[str], wanted: str, beside: str = "") 
 def only_one(module: str, names: Names, wanted: str, search_path: Sequence[str]) -> str:
     """`did you mean 'nets.Net'? ...` of the one class there that is what is wanted; else empty.
 
-    A base of another class there is not meant.
+    A base of another class there is not meant where it is nothing to train with by itself.
     """
-    if wanted not in ("LightningModule", "LightningDataModule"):
+    role = _ROLES.get(wanted)
+    if role is None:
         return ""
     classes = [it for it in names.definitions.values() if isinstance(it, ast.ClassDef)]
     bases = {ast.unparse(base).partition("[")[0] for it in classes for base in it.bases}
-    own = [f"{module}.{it.name}" for it in classes if it.name not in bases]
+    whole = {it.name for it in classes if any(getattr(m, "name", "") == role for m in it.body)}
+    own = [f"{module}.{it.name}" for it in classes if it.name not in bases or it.name in whole]
     if len(fit := fitting(own, wanted, search_path)) != 1:
         return ""
     found = locate(fit[0], search_path)

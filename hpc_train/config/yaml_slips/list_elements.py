@@ -9,6 +9,8 @@ from typing import Any
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET
 from hpc_train.config.whole_forms import flow
 
+_MOST = 600  # characters of a list that is told to be typed
+
 
 def hint_of_element(
     holder: Sequence[Any], name: str, below: Sequence[str], value: Any, prefix: str
@@ -35,7 +37,15 @@ def hint_of_element(
     known = f"its elements are 0 to {len(holder) - 1}" if holder else "it is empty"
     if any(names) and not name.lstrip("-").isdecimal():
         known = f"it has {', '.join(f'{number} {it}'.strip() for number, it in enumerate(names))}"
+    if name == str(len(holder)) and not below and any(names):
+        return f"to add to it, write {typed_list(prefix[:-1], [*holder, value])}"
     return f"{known}; give the whole list to make it longer: {prefix[:-1]}=[...]"
+
+
+def typed_list(key: str, elements: Sequence[Any]) -> str:
+    """The word that is typed for a list; points for one that no line holds."""
+    text = flow(list(elements))
+    return shlex.quote(f"{key}={text}") if len(text) <= _MOST else f"{key}=[...], the whole list"
 
 
 def _class_of(element: Any) -> str:
