@@ -371,7 +371,7 @@ def test_many_random_interruptions_change_nothing(
     rng = random.Random(seed)
     spec = {
         "step_s": 0.02,
-        "samples": 204,  # whole batches for three ranks: BatchNorm needs two samples
+        "samples": 216,  # whole batches in two workers of three ranks, for BatchNorm
         "epochs": 3,
         "workers": rng.choice([0, 2]),
         "persistent": rng.choice([True, False]),
