@@ -59,18 +59,16 @@ def command(
 
     there = entries(folders(runs_dir), points=points)
     known = [run for run in there if name is None or fnmatchcase(run.name, name)]
-    # The state of a run is known once its events are read.
-    by_state = active or bool(states)
-    looked_at = known if by_state or everything else known[:number]
-    ask = AskedForAll(looked_at, are_all=not there)
-    seen = observe_all(looked_at, time.time(), ask=ask)
+    by_state = active or bool(states)  # which is known once a run's events are read
+    ask = AskedForAll(known if by_state or everything else known[:number], are_all=not there)
+    seen = observe_all(ask.entries, time.time(), ask=ask)
     counts = {one.sweep: one.counts for one in seen if isinstance(one, SweepStatus)}
-    found = [one.as_run() if isinstance(one, SweepStatus) else one for one in seen]
-    found = [status for status in found if _is_asked_for(status, active, states)]
+    runs = [one.as_run() if isinstance(one, SweepStatus) else one for one in seen]
+    found = [status for status in runs if _is_asked_for(status, active, states)]
     total = len(found) if by_state else len(known)
     newest = found if everything else found[:number]
-    gone = jobs_without_folder(ask.others, {it.path.name for it in there}, runs_dir)
-    gone = [it for it in gone if _is_asked_for(it, active, states, name)]
+    lost = jobs_without_folder(ask.others, {it.path.name for it in there}, runs_dir)
+    gone = (it for it in lost if _is_asked_for(it, active, states, name))
     shown = sorted([*gone, *newest], key=SORT_KEYS[sort])
     if as_json:
         rows = [_row_json(status, counts.get(status.run)) for status in shown]
