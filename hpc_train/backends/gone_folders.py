@@ -57,8 +57,19 @@ def _gone(word: str, scripts: dict[str, str]) -> Iterator[tuple[str, str, Path]]
         names = names_of_script(script := Path(path))
         if names and (not word or word in names) and script.is_absolute():
             folder = next(it for it in script.parents if it.name == names[1])
-            if not folder.exists():
+            if _is_absent(folder):
                 yield job_id, names[1], folder
+
+
+def _is_absent(folder: Path) -> bool:
+    """Whether it surely is; a file system that does not answer, or lets nobody look, says less."""
+    try:
+        folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 @dataclass
