@@ -64,6 +64,7 @@ class SlurmAnswer:
         asked: The jobs that it was asked about; None where that was all.
         nodes: All of them with their states, where a job waits for some that cannot be had.
         reservations: All of them, where a job waits for the end of one of others.
+        others: Jobs of the user's that it was not asked about, where it told them all.
     """
 
     jobs: Mapping[str, JobView] = field(default_factory=dict)
@@ -71,6 +72,7 @@ class SlurmAnswer:
     asked: Collection[str] | None = None
     nodes: Sequence[NodeRow] = ()
     reservations: Sequence[Reservation] = ()
+    others: Sequence[JobView] = ()
 
     def silence_on(self, job_id: str) -> str:
         """Why nothing is known of a job; empty where Slurm does not know it."""
@@ -161,20 +163,28 @@ def open_jobs(histories: Iterable[Sequence[Event]]) -> list[str]:
     ]
 
 
-def ask_slurm(job_ids: Collection[str]) -> SlurmAnswer:
-    """What it knows of these jobs, by one query."""
-    if not job_ids:
+def ask_slurm(job_ids: Collection[str], *, of_user: bool = False) -> SlurmAnswer:
+    """What it knows of these jobs, by one query.
+
+    Args:
+        job_ids: The jobs.
+        of_user: They are all this user's, whose other jobs are told as well.
+    """
+    if not job_ids and not of_user:
         return SlurmAnswer()
     if not is_available("squeue"):
         return SlurmAnswer(silence="there is no squeue on this machine's PATH")
     try:
-        jobs = _with_ends(query_jobs(job_ids))
+        known = query_jobs(job_ids, of_user=of_user)
+        jobs = _with_ends({it: job for it, job in known.items() if it in job_ids})
     except SlurmError:
         return SlurmAnswer(silence="Slurm does not answer")
     reasons = [job.reason for job in jobs.values()]
     reserved = known_reservations() if any(map(is_reserved, reasons)) else ()
     ask = bool(reserved) or any(map(waits_for_nodes, reasons))
-    return SlurmAnswer(jobs, nodes=known_nodes() if ask else (), reservations=reserved)
+    others = [job for it, job in known.items() if it not in job_ids]
+    nodes = known_nodes() if ask else ()
+    return SlurmAnswer(jobs, nodes=nodes, reservations=reserved, others=others)
 
 
 def _with_ends(jobs: Mapping[str, JobView]) -> Mapping[str, JobView]:

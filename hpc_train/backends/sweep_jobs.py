@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hpc_train.backends.observe import SlurmAnswer, ask_again, observe, read_history
+from hpc_train.backends.observe import (
+    SlurmAnswer,
+    ask_again,
+    ask_slurm,
+    observe,
+    open_jobs,
+    read_history,
+)
 from hpc_train.backends.submit import check_submission, leave_out_bad_nodes
 from hpc_train.errors import HpcTrainError, RunCancelledError, SlurmError, UsageError
 from hpc_train.plan.script import job_options
@@ -90,11 +97,20 @@ def _tell_submission(
 
 
 def observe_all(
-    entries: Sequence[RunDir | SweepDir], now: float, answer: SlurmAnswer | None = None
+    entries: Sequence[RunDir | SweepDir],
+    now: float,
+    answer: SlurmAnswer | None = None,
+    ask: Callable[[Collection[str]], SlurmAnswer] = ask_slurm,
 ) -> list[RunStatus | SweepStatus]:
     """The status of each run and each sweep, by `answer` or one query of Slurm for all.
 
     What cannot be read, as a sweep of another version, is one line that says so.
+
+    Args:
+        entries: The runs and sweeps.
+        now: Seconds since the epoch.
+        answer: Slurm's newest one.
+        ask: What gives it for the jobs that have not ended, where there is none.
     """
     histories = [(entry, *_history(entry)) for entry in entries]
     runs: list[tuple[RunDir, Sequence[Event]]] = []
@@ -106,6 +122,7 @@ def observe_all(
             run = RunDir(entry.path) if isinstance(entry, SweepDir) else entry
             runs.append((run, events))
     directories, events_of = [run for run, _ in runs], [told for _, told in runs]
+    answer = ask(open_jobs(events_of)) if answer is None else answer
     statuses = iter(observe(directories, now, answer=answer, histories=events_of))
     seen: list[RunStatus | SweepStatus] = []
     for entry, events, trouble in histories:

@@ -54,21 +54,22 @@ def command(
 
     LEFT is the training's time to its end at its present pace.
     """
+    from hpc_train.backends.gone_folders import AskedForAll, jobs_without_folder
     from hpc_train.backends.sweep_jobs import observe_all
 
     there = entries(folders(runs_dir), points=points)
     known = [run for run in there if name is None or fnmatchcase(run.name, name)]
-    # The state of a run is known once its events are read.
-    by_state = active or bool(states)
-    seen = observe_all(known if by_state or everything else known[:number], time.time())
+    by_state = active or bool(states)  # which is known once a run's events are read
+    ask = AskedForAll(known if by_state or everything else known[:number], are_all=not there)
+    seen = observe_all(ask.entries, time.time(), ask=ask)
     counts = {one.sweep: one.counts for one in seen if isinstance(one, SweepStatus)}
-    found = [one.as_run() if isinstance(one, SweepStatus) else one for one in seen]
-    if active:
-        found = [status for status in found if not status.state.ended]
-    if states:
-        found = [status for status in found if status.state.value in states]
+    runs = [one.as_run() if isinstance(one, SweepStatus) else one for one in seen]
+    found = [status for status in runs if _is_asked_for(status, active, states)]
     total = len(found) if by_state else len(known)
-    shown = sorted(found if everything else found[:number], key=SORT_KEYS[sort])
+    newest = found if everything else found[:number]
+    lost = jobs_without_folder(ask.others, {it.path.name for it in there}, runs_dir)
+    gone = (it for it in lost if _is_asked_for(it, active, states, name))
+    shown = sorted([*gone, *newest], key=SORT_KEYS[sort])
     if as_json:
         rows = [_row_json(status, counts.get(status.run)) for status in shown]
         print_json({"schema_version": 1, "runs": rows})
@@ -78,10 +79,18 @@ def command(
         _tell_none(name)
     else:
         click.echo("; ".join(none_in(folders(runs_dir))), err=True)
-    if len(shown) < total:
+    if len(newest) < total:
         what = "active runs" if active else "such runs" if states or name else "runs"
-        click.echo(f"{len(shown)} of {total:,} {what}; --all shows them", err=True)
+        click.echo(f"{len(newest)} of {total:,} {what}; --all shows them", err=True)
     return 0
+
+
+def _is_asked_for(
+    status: RunStatus, active: bool, states: Sequence[str], name: str | None = None
+) -> bool:
+    if name is not None and not fnmatchcase(status.name, name):
+        return False
+    return not (active and status.state.ended) and (not states or status.state.value in states)
 
 
 def _tell_none(name: str | None) -> None:

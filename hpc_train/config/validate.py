@@ -33,6 +33,7 @@ from hpc_train.config.load import LoadedConfig
 from hpc_train.config.origins import Origins
 from hpc_train.config.python_text.class_kind import lacks_method, locate
 from hpc_train.config.python_text.classes import ArgumentError, check_class, values_check
+from hpc_train.config.python_text.distributions import install_here
 from hpc_train.config.python_text.method_signatures import returns_nothing
 from hpc_train.config.python_text.modules import find_module
 from hpc_train.config.python_text.own_modules import check_hidden
@@ -130,7 +131,7 @@ def _of_itself(refused: Sequence[ConfigError], class_key: str) -> Iterator[Confi
 def _check_strategy(trainer: Mapping[str, Any], origins: Origins, path: Sequence[str]) -> None:
     strategy = str(trainer.get("strategy"))
     if strategy.startswith("deepspeed") and find_module("deepspeed", path)[0] is None:
-        hint = "pip install deepspeed, or write ddp or fsdp"
+        hint = f"{install_here('deepspeed')}, or write ddp or fsdp"
         message = f"is {strategy}, and deepspeed is not installed"
         raise origins.error("trainer.strategy", message, hint)
 

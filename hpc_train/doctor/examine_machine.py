@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from hpc_train import __version__
+from hpc_train.config.python_text.distributions import install_here
 from hpc_train.doctor.examine_folder import check_in_time, existing_parent
 from hpc_train.doctor.examine_slurm import check_scontrol_in_job, check_slurm
 from hpc_train.doctor.torch_and_driver import ask_driver, ask_torch, check_torch
@@ -53,7 +54,7 @@ def _versions() -> Iterator[Finding]:
         f"{name} {at}" for name in ("pytorch-lightning", "lightning") if (at := _version(name))
     ]
     if not found:
-        fix = "pip install pytorch-lightning"
+        fix = install_here("pytorch-lightning")
         yield Finding("", "", "lightning", "fail", "neither package of it is installed", fix)
         return
     yield Finding("", "", "lightning", "ok", ", ".join(found))

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from hpc_train.codec import decode
+from hpc_train.config.python_text.distributions import install_here
 from hpc_train.preflight.checks.findings import Finding
 from hpc_train.preflight.inventory.gpus import load_nvml
 
@@ -101,7 +102,7 @@ def check_torch(torch: TorchBuild, driver: DriverVersions, gpus: int) -> Iterato
         gpus: That the driver shows to this process.
     """
     if torch.error:
-        fix = "pip install torch, or name the environment that has it: env.conda, env.venv"
+        fix = f"{install_here('torch')}, or name the environment that has it: env.conda, env.venv"
         yield Finding("", "", "torch", "fail", torch.error, fix)
         return
     build = next(

@@ -43,6 +43,7 @@ class JobView:
     start: str = ""  # began, or the scheduler's estimate
     end: str = ""  # of one that runs: its time limit
     dependency: str = ""  # of one that waits: `afterok:61(unfulfilled)`
+    script: str = ""  # its path, where squeue was asked
 
     @property
     def state(self) -> RunState:
@@ -124,16 +125,21 @@ def is_federated(job_id: str) -> bool:
     return job_id.isdigit() and int(job_id) >= FEDERATED
 
 
-def query_jobs(job_ids: Collection[str]) -> dict[str, JobView]:
+def query_jobs(job_ids: Collection[str], *, of_user: bool = False) -> dict[str, JobView]:
     """All of the given jobs that Slurm still knows, by id: one squeue, and one sacct for the rest.
+
+    Args:
+        job_ids: The jobs.
+        of_user: They are all this user's, whose other jobs are given as well, by the same squeue.
 
     Raises:
         SlurmError: when squeue cannot be asked, or gives no answer in `SQUEUE_S`. A missing,
             failing or silent sacct is no error.
     """
-    if not job_ids:
+    if not job_ids and not of_user:
         return {}
-    found = _from_squeue(job_ids)
+    seen = _ask_squeue(job_ids, of_user=of_user)
+    found = {view.job_id: view for view in seen if of_user or view.job_id in job_ids}
     missing = [job_id for job_id in job_ids if job_id not in found]
     if missing and is_available("sacct"):
         found |= _from_sacct(missing)
@@ -192,20 +198,15 @@ def jobs_forgotten(job_ids: Collection[str]) -> list[str]:
     return [job_id for job_id in job_ids if job_id not in known]
 
 
-def _from_squeue(job_ids: Collection[str]) -> dict[str, JobView]:
-    return {view.job_id: view for view in _ask_squeue(job_ids) if view.job_id in job_ids}
-
-
-def _ask_squeue(job_ids: Collection[str]) -> list[JobView]:
+def _ask_squeue(job_ids: Collection[str], *, of_user: bool = False) -> list[JobView]:
     asked = _whole_jobs(job_ids)
-    whose = ["--jobs", ",".join(asked)] if len(asked) <= IDS_IN_ONE_COMMAND else ["--me"]
+    by_ids = len(asked) <= IDS_IN_ONE_COMMAND and not of_user
+    whose = ["--jobs", ",".join(asked)] if by_ids else ["--me"]
     if any(map(is_federated, asked)):
         whose.append("--sibling")  # a line of each cluster that knows the job
     # --array: else the tasks of an array that wait are one line, `123_[4-9%2]`.
-    said = run(
-        ["squeue", "--array", "--noheader", "--states=all", *whose, "--format=%i|%T|%r|%S|%e|%E"],
-        timeout_s=SQUEUE_S,
-    )
+    argv = ["squeue", "--array", "--noheader", "--states=all", *whose]
+    said = run([*argv, "--format=%i|%T|%r|%S|%e|%E|%o"], timeout_s=SQUEUE_S)
     if said.returncode != 0 and "Invalid job id" not in said.stderr:
         raise SlurmError(
             f"squeue: {said.stderr.strip()}", "`scontrol ping` tells whether the controller is up"
@@ -301,5 +302,5 @@ def _views(text: str) -> list[JobView]:
 
 def _view(line: str) -> JobView | None:
     """The fields of a line, empty where Slurm says that there is none."""
-    cells = ["" if cell in BLANK else cell for cell in line.split("|")]
-    return JobView(*cells) if 4 <= len(cells) <= 6 else None
+    cells = ["" if cell in BLANK else cell for cell in line.split("|", 6)]
+    return JobView(*cells) if 4 <= len(cells) <= 7 else None

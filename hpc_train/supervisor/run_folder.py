@@ -19,6 +19,8 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.supervisor.outcome import AttemptOutcome, may_say
 from hpc_train.supervisor.progress import attempt_steps, record_end
 
+# It is no error of the training: another job, which knows the new place, can go on with it.
+_NOT_FROM_HERE = "its job cannot go on where the folder was; hpc-train resume can, where it is now"
 LOOK_AGAIN_S = 0.5  # a file system may say once that a file is not there
 
 
@@ -101,8 +103,7 @@ class RunFolder:
         ending = judge_moved(Moved(self.run.path, moved.path, newest_step(moved)))
         assert ending is not None
         record_end(moved, number, ending, attempt_steps(moved, number, assumed_first=first))
-        follows = ending.outcome.follows
-        decided = Decision(action=Action.STOP, reason=follows.reason, state=RunState.FAILED)
+        decided = Decision(action=Action.STOP, reason=_NOT_FROM_HERE, state=RunState.FAILED)
         told = {"attempt": number, "reason": decided.reason}
         for kind, more in (
             (EventKind.DECIDED, {"action": decided.action.value, "exclude": []}),

@@ -55,13 +55,21 @@ def test_an_active_environment_without_it_is_told_with_the_python_that_looked(
     assert hint.endswith(", env.venv=FOLDER or env.conda=NAME, or pip install kornia there")
 
 
-@pytest.mark.parametrize("kind", ["pipx/venvs", "uv/tools"])
+@pytest.mark.parametrize(
+    ("kind", "adds"),
+    [
+        ("pipx/venvs", "pipx inject hpc-train kornia"),
+        ("uv/tools", "uv tool install hpc-train --with kornia"),
+    ],
+)
 def test_a_tools_own_python_is_told_without_an_active_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, venv: Path, kind: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, venv: Path, kind: str, adds: str
 ) -> None:
     assert venv
     monkeypatch.setattr(sys, "prefix", f"/home/me/.local/{kind}/hpc-train")
-    assert refused(tmp_path, monkeypatch).hint.startswith(f"hpc-train runs in {sys.executable}: ")
+    hint = refused(tmp_path, monkeypatch).hint
+    assert hint.startswith(f"hpc-train runs in {sys.executable}: ")
+    assert hint.endswith(f", or {adds}"), "a tool's Python has no pip to type"
 
 
 @pytest.mark.parametrize("value", ["", "/nowhere", sys.prefix])
@@ -71,3 +79,16 @@ def test_in_the_projects_own_environment_it_is_to_be_installed(
     assert venv
     monkeypatch.setenv("VIRTUAL_ENV", value)
     assert refused(tmp_path, monkeypatch).hint.startswith("pip install kornia, or name the")
+
+
+@pytest.mark.parametrize("name", [".venv", "venv"])
+@pytest.mark.parametrize("has", [True, False])
+def test_the_projects_own_environment_that_nobody_activated_is_named_where_it_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, venv: Path, name: str, has: bool
+) -> None:
+    assert venv
+    package = "kornia" if has else "other"
+    write(tmp_path, "", f"{name}/lib/python3.11/site-packages/{package}/__init__.py")
+    hint = refused(tmp_path, monkeypatch).hint
+    assert (hint == f"write env.venv={name}{HAS}") == has
+    assert has or hint.startswith("pip install kornia, or name the")

@@ -40,6 +40,8 @@ def test_a_folder_that_is_moved_ends_its_attempt_and_resume_goes_on_at_once(
     assert status["reason"].startswith(f"{said}; step {first['saved_step']} is saved")
     assert (status["state"], first["outcome"]) == ("failed", "user_error")
     assert first["decision"] == "stop"
+    shown = hpc_train(slurm_cluster, "status", str(place)).stdout
+    assert "stop: its job cannot go on where the folder was; hpc-train resume can" in shown
     assert first["saved_step"] >= 20
     log = moved.run.job_log(training.job_id).read_text()
     assert f"was moved to {place} while it ran: its ranks are ended" in log

@@ -151,6 +151,7 @@ optimizer.step()
     ("lines", "said"),
     [
         (STEP, "has made no process group, so that 2 ranks would each train by themselves"),
+        (STEP, "bad.py:7) and has made no process group"),
         ("mp.spawn(print, nprocs=4)", "the script starts 4 processes"),
         ("subprocess.run(['torchrun', 'x.py'])", "the script starts torchrun, and this is one of"),
         (

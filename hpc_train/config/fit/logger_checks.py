@@ -11,6 +11,7 @@ from hpc_train.config.load import LoadedConfig
 from hpc_train.config.meant_words.logger_forms import MLFLOW_REFUSES_FILES, MLFLOW_STORES, PACKAGES
 from hpc_train.config.python_text.abstract_methods import lacking
 from hpc_train.config.python_text.class_kind import locate, place_of
+from hpc_train.config.python_text.distributions import install_here
 from hpc_train.config.python_text.modules import find_module
 from hpc_train.config.specs import read_object
 
@@ -30,7 +31,7 @@ def check_logger(key: str, spec: dict[str, Any], loaded: LoadedConfig, path: Seq
         raise loaded.origins.error(f"{key}.class_path", f": {class_path} ({place}) {lacks}", hint)
     package = PACKAGES.get(class_path.rpartition(".")[2])
     if package and find_module(package, path)[0] is None:
-        raise loaded.origins.error(key, f": {package} is not installed", f"pip install {package}")
+        raise loaded.origins.error(key, f": {package} is not installed", install_here(package))
     _check_mlflow_store(key, spec, loaded, path)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import sys
+
 _NAMES = {
     "Bio": "biopython",
     "Crypto": "pycryptodome",
@@ -49,6 +52,8 @@ _NAMES = {
     "yaml": "pyyaml",
     "zmq": "pyzmq",
 }
+_OF_PIPX = re.compile(r"/pipx/venvs/([^/]+)/?$")  # of the tool
+_OF_UV = re.compile(r"/uv/tools/([^/]+)/?$")
 # Well-known ones that are called as they are imported, but for _ and -.
 _SAME = frozenset(
     (
@@ -73,8 +78,26 @@ def is_well_known(module: str) -> bool:
     return module in _NAMES or module in _SAME
 
 
+def distribution(module: str) -> str:
+    """The package that has a module, by PyPI's name of it where that is known."""
+    return _NAMES.get(module, module.replace("_", "-") if module in _SAME else module)
+
+
 def install(module: str) -> str:
     """`pip install opencv-python-headless` for `cv2`; of other names, that they may differ."""
     if is_well_known(module):
-        return f"pip install {_NAMES.get(module, module.replace('_', '-'))}"
-    return f"pip install {module} (often its package has another name)"
+        return install_here(distribution(module))
+    return f"{install_here(module)} (often its package has another name)"
+
+
+def install_here(requirements: str) -> str:
+    """What installs packages into this Python: pipx and uv tool have no pip of their own to type.
+
+    Args:
+        requirements: As pip takes them, quoted for a shell.
+    """
+    if found := _OF_PIPX.search(sys.prefix):
+        return f"pipx inject {found[1]} {requirements}"
+    if found := _OF_UV.search(sys.prefix):
+        return f"uv tool install {found[1]} --with {','.join(requirements.split())}"
+    return f"pip install {requirements}"

@@ -18,7 +18,7 @@ from hpc_train.config.python_text.rank_tests import (
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_OF_SOME = re.compile(r"rank|main|master|zero")
+_OF_SOME = re.compile(r"rank|main|master|zero|process_index")
 _WITHIN_LOOP = (ast.Continue, ast.Break)
 
 

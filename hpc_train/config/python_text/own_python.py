@@ -13,6 +13,7 @@ from hpc_train.config.python_text.distributions import install
 from hpc_train.config.python_text.modules import find_module, submodules
 
 _OF_A_TOOL = re.compile(r"/pipx/venvs/|/uv/tools/")
+_IN_PROJECTS = (".venv", "venv")  # as they are called in the folder of a project
 _ACTIVE = {"VIRTUAL_ENV": "env.venv", "CONDA_PREFIX": "env.conda"}
 
 
@@ -27,14 +28,16 @@ def how_to_see(
     """
     active = {key: environ[it] for it, key in _ACTIVE.items() if _is_other(environ.get(it, ""))}
     runs = f"hpc-train runs in {sys.executable}"
-    for key, folder in active.items():
+    beside = [("env.venv", it) for it in _IN_PROJECTS if _is_other(it)]  # and nobody activated it
+    for key, folder in (*active.items(), *beside):
         if any(package in submodules([str(it)]) for it in _sites(Path(folder))):
             return f"write {key}={shlex.quote(folder)}, which has it: {runs}"
-    is_tools = _OF_A_TOOL.search(sys.prefix) or find_module("torch", search_path)[0] is None
-    if not (active or is_tools):
+    of_tool = _OF_A_TOOL.search(sys.prefix)
+    if not (active or of_tool or find_module("torch", search_path)[0] is None):
         return ""
     named = "env.venv=FOLDER or env.conda=NAME"
-    return f"{runs}: name the environment that has it, {named}, or {install(package)} there"
+    there = "" if of_tool else " there"
+    return f"{runs}: name the environment that has it, {named}, or {install(package)}{there}"
 
 
 def _is_other(folder: str) -> bool:

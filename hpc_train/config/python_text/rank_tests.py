@@ -8,7 +8,7 @@ from collections.abc import Sequence
 # Of the object whose `is_global_zero` or `is_main_process` is asked.
 OWNERS = ("is_global_zero", "is_main_process")
 _MAIN = ("is_main_process", "is_main", "is_master", "main_process", "master_process")
-_RANKS = ("rank", "global_rank", "get_rank()")
+_RANKS = ("rank", "global_rank", "process_index", "get_rank()")
 _SEVERAL = ("world", "dist")  # in what asks whether there are several ranks
 _LEAVES = (ast.Return, ast.Continue, ast.Break)
 

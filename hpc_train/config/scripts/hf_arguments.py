@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from hpc_train.config.origins import Origins
 from hpc_train.config.python_text.class_kind import Located, locate
-from hpc_train.config.python_text.distributions import install
+from hpc_train.config.python_text.distributions import distribution, install_here
 from hpc_train.config.python_text.harmless_code import imported_names
 from hpc_train.config.python_text.modules import find_module, full_name, read_names
 from hpc_train.config.python_text.script_tree import words_in
@@ -126,10 +126,8 @@ def _told(
     for package, options in by_package.items():
         missing = f"{package} is not installed in this Python"
         said.append(f"is given {' and '.join(options)}, and {missing}")
-    packages = [install(it) for it in by_package]
-    for more in packages[1:]:
-        packages[0] += more.removeprefix("pip install")
-    return "; ".join(said), "; ".join([*dict.fromkeys(hints), *packages[:1]])
+    packages = [install_here(" ".join(map(distribution, by_package)))] if by_package else []
+    return "; ".join(said), "; ".join([*dict.fromkeys(hints), *packages])
 
 
 def _is_known(option: str, names: frozenset[str]) -> bool:

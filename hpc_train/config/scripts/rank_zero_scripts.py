@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hpc_train.config.fit.rank_zero_calls import TAKE_OUT, calls_of_rank_zero
@@ -26,16 +26,23 @@ _COLLECTIVE = re.compile(
     r"all_reduce|(?:all_)?gather(?:_object|_into_tensor)?|broadcast(?:_object_list)?|barrier"
     r"|monitored_barrier|reduce|reduce_scatter\w*|scatter(?:_object_list)?|all_to_all\w*"
 )
+_OF_FABRIC = ("save", "barrier", "all_reduce", "all_gather", "broadcast")  # a barrier ends `save`
+_OF_ACCELERATOR = ("wait_for_everyone", "gather", "gather_for_metrics", "reduce")
 # Of the object whose `is_global_zero` or `is_main_process` is asked.
 _OF_OWNER = {
-    "is_global_zero": (  # `save` is Fabric's, with a barrier at its end
-        *("save_checkpoint", "save", "barrier", "all_reduce", "all_gather", "broadcast"),
-    ),
-    "is_main_process": ("wait_for_everyone", "gather", "gather_for_metrics", "reduce"),
+    "is_global_zero": ("save_checkpoint", *_OF_FABRIC),
+    "is_main_process": _OF_ACCELERATOR,
 }
-_OF_SOME = re.compile(r"rank|main|master|zero")
+# Whose `backward` the ranks make together once one of these has wrapped the model.
+_WRAPPING = ("setup", "setup_module", "prepare", "prepare_model")
+_LIBRARIES = {
+    "Fabric": (("lightning", "lightning_fabric"), _OF_FABRIC),
+    "Accelerator": (("accelerate",), _OF_ACCELERATOR),
+}
+_OF_SOME = re.compile(r"rank|main|master|zero|process_index")
 _LEAVES = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 _WAIT = "with several they wait for each other there"
+_Owners = Mapping[str, Sequence[str]]
 _LIGHTNING = ("pytorch_lightning", "lightning")
 
 
@@ -60,10 +67,11 @@ def rank_zero_of_script(
 
 def _alone(text: ast.Module) -> Iterator[tuple[int, str, str, str]]:
     imports = _imports(text)
+    owners = _owners(text, imports)
     scopes = [it for it in ast.walk(text) if isinstance(it, ast.FunctionDef)]
     for body in (text.body, *(it.body for it in scopes)):
-        yield from _in_scope(body, imports)
-        yield from _behind_a_leave(body, text, imports)
+        yield from _in_scope(body, imports, owners)
+        yield from _behind_a_leave(body, text, imports, owners)
     if {*_LIGHTNING}.isdisjoint(words_in(text)):
         return
     for definition in (it for it in ast.walk(text) if isinstance(it, ast.ClassDef)):
@@ -73,7 +81,7 @@ def _alone(text: ast.Module) -> Iterator[tuple[int, str, str, str]]:
 
 
 def _in_scope(
-    body: Sequence[ast.stmt], imports: dict[str, str]
+    body: Sequence[ast.stmt], imports: dict[str, str], owners: _Owners
 ) -> Iterator[tuple[int, str, str, str]]:
     nodes = list(own_nodes(body))
     for node in nodes:
@@ -84,7 +92,7 @@ def _in_scope(
             continue  # the others may call it behind
         others = [it for it in nodes if isinstance(it, ast.If) and it is not node]
         for call in (it for it in inside if isinstance(it, ast.Call)):
-            method = _collective(call, node.test, imports)
+            method = _collective(call, node.test, imports, owners)
             if method and not _called_by_others(method, node, others):
                 yield (
                     call.lineno,
@@ -95,7 +103,7 @@ def _in_scope(
 
 
 def _behind_a_leave(
-    body: Sequence[ast.stmt], text: ast.Module, imports: dict[str, str]
+    body: Sequence[ast.stmt], text: ast.Module, imports: dict[str, str], owners: _Owners
 ) -> Iterator[tuple[int, str, str, str]]:
     """What stands behind an `if rank != 0: return`, and that the others call nowhere."""
     leaves = [*left_in(body)]
@@ -110,7 +118,8 @@ def _behind_a_leave(
     for left in leaves:
         called = [it for it in own_nodes(left.rest) if isinstance(it, ast.Call)]
         for call in called:
-            method = _collective(call, left.condition.test, imports)
+            method = _collective(call, left.condition.test, imports, owners)
+            method = method or _backward(call, text, owners)
             trains = any(ast.unparse(it.func).endswith(".backward") for it in called)
             is_net = trains and ast.unparse(call.func) in wrapped
             is_all = bool(method) and method not in others
@@ -124,7 +133,36 @@ def _is_wrap(value: ast.expr, imports: dict[str, str]) -> bool:
     return full_name(called, imports).endswith(_WRAP)
 
 
-def _collective(call: ast.Call, test: ast.expr, imports: dict[str, str]) -> str:
+def _owners(text: ast.Module, imports: dict[str, str]) -> _Owners:
+    """Names that are a Fabric or an Accelerator wherever they are bound: what is to be called."""
+    found: dict[str, tuple[str, ...]] = {}
+    others: set[str] = set()
+    for node in ast.walk(text):
+        name, kind = "", ""
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            name = ast.unparse(node.targets[0])
+            kind = ast.unparse(node.value.func) if isinstance(node.value, ast.Call) else ""
+        elif isinstance(node, ast.arg) and node.annotation is not None:
+            name, kind = node.arg, ast.unparse(node.annotation).strip("'\"")
+        home, _, last = full_name(kind, imports).rpartition(".")
+        libraries, methods = _LIBRARIES.get(last, ((), ()))
+        if home.partition(".")[0] in libraries:
+            found[name] = methods
+        else:
+            others.add(name)
+    return {name: it for name, it in found.items() if name not in others}
+
+
+def _backward(call: ast.Call, text: ast.Module, owners: _Owners) -> str:
+    """`backward` for that of a Fabric or an Accelerator which has wrapped a model; else empty."""
+    owner, _, method = ast.unparse(call.func).rpartition(".")
+    if method != "backward" or owner not in owners:
+        return ""
+    called = {it.attr for it in ast.walk(text) if isinstance(it, ast.Attribute)}
+    return "" if called.isdisjoint(_WRAPPING) else method
+
+
+def _collective(call: ast.Call, test: ast.expr, imports: dict[str, str], owners: _Owners) -> str:
     """The name of what all ranks have to call; empty for another call, and in a group."""
     if not isinstance(call.func, ast.Attribute | ast.Name):
         return ""
@@ -135,7 +173,8 @@ def _collective(call: ast.Call, test: ast.expr, imports: dict[str, str]) -> str:
     if full_name(written, imports) == f"{_TORCH}{method}":
         return method if _COLLECTIVE.fullmatch(method) else ""
     asked, _, asks = owner_asked(test).rpartition(".")
-    return method if asked == owner and method in _OF_OWNER.get(asks, ()) else ""
+    known = _OF_OWNER.get(asks, ()) if asked == owner else ()
+    return method if method in (*known, *owners.get(owner, ())) else ""
 
 
 def _called_by_others(method: str, node: ast.If, others: Sequence[ast.If]) -> bool:

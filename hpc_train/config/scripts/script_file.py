@@ -13,6 +13,7 @@ from hpc_train.config.gathered import tell_together
 from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.meant_words.near_files import near_scripts
 from hpc_train.config.origins import DEFAULT, Origins
+from hpc_train.config.python_text.distributions import install_here
 from hpc_train.config.python_text.modules import FoundModule
 from hpc_train.config.python_text.own_modules import check_first_imports, check_imports
 from hpc_train.config.python_text.python_folders import changed_path, folders_of_variable
@@ -347,7 +348,7 @@ def _check_calls(
         raise origins.error("script.path", said, f"write {name}(...) there")
     if line := cli_without_parser(tree, run, search_path) or 0:
         said = f": {path}:{line} needs jsonargparse for LightningCLI, and it is not installed"
-        raise origins.error("script.path", said, "pip install 'jsonargparse[signatures]'")
+        raise origins.error("script.path", said, install_here("'jsonargparse[signatures]'"))
     file = Path(search_path[0], Path(path or "").name)
     if wrong := unknown_argument(tree, file, search_path):
         line, said, hint = wrong

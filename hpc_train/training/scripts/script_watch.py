@@ -230,9 +230,12 @@ class _Watch:
 def need_group(rank: Rank, size: int) -> None:
     """Ranks that know nothing of one another would each train all of it."""
     if size > 1 and not torch.distributed.is_initialized():
+        from hpc_train.training.rank_failure import users_line  # on the way to an error
+
+        where = f" ({line})" if (line := users_line()) else ""
         _refuse(
             rank,
-            f"the script takes optimizer steps and has made no process group, so that {size}"
+            f"the script takes optimizer steps{where} and has made no process group, so that {size}"
             " ranks would each train by themselves and write the same files",
             "start it with --nodes 1 --gpus 1, or call torch.distributed.init_process_group()"
             " and wrap the model in DistributedDataParallel",
