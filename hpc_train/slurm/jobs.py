@@ -43,7 +43,7 @@ class JobView:
     start: str = ""  # began, or the scheduler's estimate
     end: str = ""  # of one that runs: its time limit
     dependency: str = ""  # of one that waits: `afterok:61(unfulfilled)`
-    script: str = ""  # its path, where squeue was asked
+    script: str = ""  # its path, where squeue told all of the user's jobs
 
     @property
     def state(self) -> RunState:
@@ -206,7 +206,8 @@ def _ask_squeue(job_ids: Collection[str], *, of_user: bool = False) -> list[JobV
         whose.append("--sibling")  # a line of each cluster that knows the job
     # --array: else the tasks of an array that wait are one line, `123_[4-9%2]`.
     argv = ["squeue", "--array", "--noheader", "--states=all", *whose]
-    said = run([*argv, "--format=%i|%T|%r|%S|%e|%E|%o"], timeout_s=SQUEUE_S)
+    scripts = "|%o" if of_user else ""
+    said = run([*argv, f"--format=%i|%T|%r|%S|%e|%E{scripts}"], timeout_s=SQUEUE_S)
     if said.returncode != 0 and "Invalid job id" not in said.stderr:
         raise SlurmError(
             f"squeue: {said.stderr.strip()}", "`scontrol ping` tells whether the controller is up"
