@@ -206,7 +206,7 @@ def test_slurm_is_asked_once_in_ten_seconds_at_most_and_ever_more_seldom(
     now, asked = [0.0], []
     monkeypatch.setattr(follow.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(follow.time, "sleep", lambda seconds: None)
-    monkeypatch.setattr(observe, "query_jobs", lambda jobs: asked.append(now[0]) or {})
+    monkeypatch.setattr(observe, "query_jobs", lambda jobs, **_: asked.append(now[0]) or {})
     statuses = api.Run(waiting).follow()
     for second in range(600):
         now[0] = second
