@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
+from hpc_train.config.calls_on_import import refuse_on_import
 from hpc_train.config.flags import FLAGS
 from hpc_train.config.long_paths import told_as_typed
 from hpc_train.config.python_values import check_no_objects, without_path
@@ -97,6 +98,7 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         check_call(function, args, kwargs)
+        refuse_on_import(function)
         try:
             return function(*args, **kwargs)
         except (OSError, ValueError) as error:

@@ -80,7 +80,7 @@ def test_of_what_is_to_be_low_or_unknown_nothing_is_noted(tmp_path: Path, monito
     ("callback", "words"),
     [
         (STOPPING, "monitor: val_acc, mode: max"),
-        (SAVING, "monitor: val_acc, mode: min"),
+        (SAVING, "monitor: val_mse, mode: min"),
         (SAVING, "save_last: true"),
         ("pytorch_lightning.callbacks.LearningRateMonitor", ""),
         ("nets.ModelCheckpoint", "monitor: val_acc"),

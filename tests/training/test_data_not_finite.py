@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
-from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, TensorDataset, random_split
 
 from hpc_train.runs.layout import RunDir
 from hpc_train.training.fit_notes.data_not_finite import not_finite_in_data
@@ -95,10 +95,37 @@ def test_a_batch_that_holds_nan_is_told_with_its_tensor(tmp_path: Path) -> None:
 def test_a_set_that_holds_nan_is_told_where_the_batch_does_not(tmp_path: Path) -> None:
     whole = "holds NaN itself (tensors[0], 1 of 16 values)"
     assert said(tmp_path, table(7)) == f"the train set, a TensorDataset, {whole}"
-    told = said(tmp_path, Subset(table(7), range(4)))
-    assert told == f"the train set, a TensorDataset, {whole}"
+    told = said(tmp_path, Subset(table(7), [0, 1, 7]))
+    assert told == "the train set, a Subset, holds NaN itself (dataset.tensors[0], 1 of 6 values)"
     told = said(tmp_path, Kept(NAN))
     assert told == "the train set, a Kept, holds NaN itself (table, 1 of 2 values)"
+
+
+def test_a_set_within_sets_is_told_with_its_place(tmp_path: Path) -> None:
+    """Stations of which one has a gap; a part of them, split at random; a set of one's own."""
+    parts = ConcatDataset([Kept(1.0), Kept(1.0), Kept(NAN)])
+    told = "the train set, a {}, holds NaN itself ({}, 1 of 2 values)"
+    assert said(tmp_path, parts) == told.format("ConcatDataset", "datasets[2].table")
+    split, _ = random_split(parts, [8, 4], torch.Generator().manual_seed(0))
+    assert said(tmp_path, split) == told.format("Subset", "dataset.datasets[2].table")
+    deep = ConcatDataset([Kept(1.0), Subset(parts, range(12))])
+    assert said(tmp_path, deep) == told.format(
+        "ConcatDataset", "datasets[1].dataset.datasets[2].table"
+    )
+    own = Made(1.0)
+    own.kept = {"a": Kept(1.0), "b": Kept(NAN)}  # type: ignore[attr-defined]
+    assert said(tmp_path, own) == told.format("Made", "kept['b'].table")
+
+
+def test_nan_that_only_another_part_takes_is_not_blamed(tmp_path: Path) -> None:
+    assert said(tmp_path, Subset(table(7), range(7))) == ""
+    assert said(tmp_path, Subset(Subset(table(7), [7, 6, 5, 4]), [1, 2, 3])) == ""
+    assert said(tmp_path, Subset(ConcatDataset([table(7, 1.0), table(7)]), range(15))) == ""
+    told = said(tmp_path, Subset(ConcatDataset([table(7, 1.0), table(7)]), [0, 1, 15]))
+    assert told.endswith("(dataset.datasets[1].tensors[0], 1 of 2 values)")
+    itself = Made(1.0)
+    itself.dataset = itself  # type: ignore[attr-defined]
+    assert said(tmp_path, itself) == ""
 
 
 def test_the_note_of_a_loss_that_is_nan_blames_the_data_and_no_learning_rate(

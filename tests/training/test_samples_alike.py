@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, Subset
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset
 
-from hpc_train.training.rank_failure import failure_of
+from hpc_train.training.rank_failure import RankFailure, failure_of
 from tests.training.images_of_files import AsTheyAre, ReadAsTheyAre
 
 HERE = "tests/training/images_of_files.py"
@@ -58,10 +58,14 @@ class Converted(AsTheyAre):
         return super().__getitem__(index).as_subclass(Pixels).convert("RGB")
 
 
-def told(dataset: Any, workers: int = 0) -> str:
+def failure(dataset: Any, workers: int = 0) -> RankFailure:
     with pytest.raises(RuntimeError) as caught:
         list(DataLoader(dataset, batch_size=4, num_workers=workers))
-    return failure_of(caught.value).fix.partition(" gives samples that differ in size: ")[2]
+    return failure_of(caught.value)
+
+
+def told(dataset: Any, workers: int = 0) -> str:
+    return failure(dataset, workers).fix.partition(" gives samples that differ in size: ")[2]
 
 
 GREY = [[3, 8, 8], [3, 8, 8], [1, 8, 8]]
@@ -160,6 +164,21 @@ class Whole(Windows):
         return len(self.series) - self.window + 2
 
 
+class WholeOfOne(Whole):
+    """All windows are whole, and what they hold is not."""
+
+    def __getitem__(self, index: int) -> Any:
+        return self.series[index : index + self.window][: index + 1]
+
+    def __len__(self) -> int:
+        return len(self.series) - self.window + 1
+
+
+class Short(Windows):
+    def __len__(self) -> int:
+        return len(self.series) - self.window
+
+
 @pytest.mark.parametrize("workers", [0, 1])
 def test_windows_past_the_end_of_a_series_are_counted(workers: int) -> None:
     """To pad them was told, by which a model learns the padding."""
@@ -167,4 +186,18 @@ def test_windows_past_the_end_of_a_series_are_counted(workers: int) -> None:
     past = "the last windows go past the end of self.series: write return len(self.series) -"
     assert told(Windows(), workers) == f"{past} (self.window + self.horizon) + 1 ({place})"
     assert told(OfNumbers(), workers) == f"{past} 3 + 1 ({place})"
-    assert told(Whole(), workers) == "pad or crop them there, or in a collate_fn"
+    assert told(Whole(), workers).startswith(f"{past} self.window + 1 (")
+    assert told(WholeOfOne(), workers) == "pad or crop them there, or in a collate_fn"
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_windows_of_several_series_are_counted_as_well(workers: int) -> None:
+    """A ConcatDataset is torch's own: the set that gives the samples is below it."""
+    past = "the last windows go past the end of self.series: write return len(self.series) -"
+    parts: Any = ConcatDataset([Short(), Subset(Short(), range(4))])
+    assert told(parts, workers).startswith(f"{past} (self.window + self.horizon) + 1 (")
+    line = Windows.__getitem__.__code__.co_firstlineno
+    found = failure(parts, workers)
+    assert found.where.endswith(f"tests/training/test_samples_alike.py:{line}")
+    mixed: Any = ConcatDataset([OfNumbers(), Short()])  # of which either may be the one
+    assert "past the end" not in failure(mixed, workers).fix

@@ -116,3 +116,39 @@ def test_a_metric_that_came_and_none_are_told_nothing_of(
 @pytest.mark.filterwarnings("ignore")
 def test_a_checkpoint_that_is_to_save_none_waits_for_nothing(tmp_path: Path) -> None:
     assert told(tmp_path, ModelCheckpoint(tmp_path, monitor="val_los", save_top_k=0)) == []
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("filename", "fix"),
+    [
+        ("{epoch}-{val_los:.3f}", "did you mean 'val_loss'?"),
+        ("best-{val_mse}", "write {val_loss} in filename"),
+        ("{mse:.2f}", "write {train_loss} or {val_loss} in filename"),
+    ],
+)
+def test_a_metric_in_a_files_name_that_never_came_is_told(
+    tmp_path: Path, filename: str, fix: str
+) -> None:
+    """Lightning writes 0 in its place: the name of a file says that its loss is 0."""
+    keeps = ModelCheckpoint(tmp_path, filename=filename)
+    (said,) = told(tmp_path, keeps, module=Validated, validates=True)
+    metric = filename.partition("{epoch}-")[2] or filename.partition("-")[2] or filename
+    metric = metric.strip("{}").partition(":")[0]
+    assert said == (
+        f"the filename of ModelCheckpoint has {metric}; logged: train_loss, val_loss; each file's"
+        f" name has 0 there; {fix}"
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "filename", ["{epoch}-{step}-{val_loss:.2f}", "{train_loss}", "best", None]
+)
+def test_a_metric_in_a_files_name_that_came_is_told_nothing_of(
+    tmp_path: Path, filename: str | None
+) -> None:
+    keeps = ModelCheckpoint(tmp_path, filename=filename)
+    assert told(tmp_path, keeps, module=Validated, validates=True) == []
+    none = ModelCheckpoint(tmp_path, filename="{val_mse}", save_top_k=0)
+    assert told(tmp_path, none, module=Validated, validates=True) == []

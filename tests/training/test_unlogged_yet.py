@@ -107,6 +107,48 @@ def test_another_name_is_told_with_those_of_the_model(tmp_path: Path) -> None:
     )
 
 
+class OfAnyStage(Net):
+    def training_step(self, batch: Any, index: int) -> Any:
+        return self.any_step(batch, "train")
+
+    def validation_step(self, batch: Any, index: int) -> None:
+        self.any_step(batch, "val")
+
+    def any_step(self, batch: Any, stage: str) -> Any:
+        loss = self.layer(batch).mean()
+        self.log(f"{stage}_mse", loss, on_step=False, on_epoch=True)
+        self.log(f"{stage}_now", loss, on_step=stage == "train", on_epoch=stage == "val")
+        return loss
+
+
+class ReadsBehindBatches(ReadsAtStart):
+    def on_train_epoch_start(self, *given: Any) -> None: ...
+
+    def on_train_batch_end(self, trainer: Any, *given: Any) -> None:
+        _ = trainer.callback_metrics[self.name]
+
+
+class ReadsAtTheEnd(ReadsAtStart):
+    def on_train_epoch_start(self, *given: Any) -> None: ...
+
+    def on_train_epoch_end(self, trainer: Any, *given: Any) -> None:
+        _ = trainer.callback_metrics[self.name]
+
+
+def test_a_name_that_the_models_text_does_not_show_is_told_with_what_is_there(
+    tmp_path: Path,
+) -> None:
+    """Names are made of the stage, in one method for all of them."""
+    has = "trainer.callback_metrics has"
+    assert told(tmp_path, ReadsBehindBatches("val_mse"), OfAnyStage()) == (
+        f"{has} train_now there, as there was no validation but the sanity check so far: read it in"
+        ' on_validation_epoch_end, or write trainer.callback_metrics.get("val_mse", float("nan"))'
+    )
+    every = f"{has} train_mse, train_now, val_mse, val_now there"
+    assert told(tmp_path, ReadsAtTheEnd("val_accuracy"), OfAnyStage()) == every
+    assert told(tmp_path, ReadsAtTheEnd("mse"), OfAnyStage()).startswith(f"{every}: did you mean")
+
+
 def test_an_own_dict_is_told_otherwise() -> None:
     with pytest.raises(KeyError) as caught:
         _ = {"val_loss": 1}["train_loss"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpc_train.config.fit.monitor_modes import wants_the_highest
-from hpc_train.config.fit.near_metrics import near_metrics, of_stage, step_of
+from hpc_train.config.fit.near_metrics import metrics_in, near_metrics, of_stage, step_of
 from hpc_train.config.fit.silent_callbacks import is_silent, lightnings_callback
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.python_text.class_kind import Located, locate, place_of
@@ -19,8 +19,6 @@ from hpc_train.config.specs import INIT_ARGS, callbacks_of, is_object, read_obje
 from hpc_train.config.words import did_you_mean
 
 _GIVEN = ("epoch", "step")  # ModelCheckpoint knows these beside what is logged
-# A metric in the name of a model's file (lightning/pytorch, ModelCheckpoint).
-_IN_NAMES = re.compile(r"\{([^{}:]+)")
 _OF_LOADER = "/dataloader_idx_"  # behind what is logged of one of several loaders
 _PUTS = re.compile(r"(?:callback|logged)_metrics(?:\[[^\]\n]+\] [+|]?=|\.(?:update|setdefault)\()")
 _MOST_OTHERS = 2
@@ -90,7 +88,7 @@ def monitor_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
         highest = "" if given.get("mode") == "max" else " and mode: max"
         waits = [("monitor", given.get("monitor"), "monitor: {}")]
         if lightnings_callback(spec, path) == "ModelCheckpoint":
-            names = _IN_NAMES.findall(str(given.get("filename", "")))
+            names = metrics_in(str(given.get("filename", "")))
             waits += [("filename", it, "") for it in names]
         for argument, metric, form in waits:
             if told := model.told(metric, form, highest):

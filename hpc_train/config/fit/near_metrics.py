@@ -14,6 +14,13 @@ _STAGES = {
 }
 _STEPS = {"val": "validation_step", "train": "training_step", "test": "test_step"}
 _NEAR = 0.7
+# A metric in the name of a model's file (lightning/pytorch, ModelCheckpoint).
+_IN_NAMES = re.compile(r"\{([^{}:]+)")
+
+
+def metrics_in(filename: str) -> list[str]:
+    """`val_loss` of a ModelCheckpoint's `{epoch}-{val_loss:.2f}`, with epoch and step."""
+    return _IN_NAMES.findall(filename)
 
 
 def near_metrics(metric: str, names: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ import ast
 import builtins
 import re
 import sys
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from hpc_train.config.python_text.python_folders import (
     is_own_module,
     modules_run,
 )
+from hpc_train.config.python_text.submits_on_import import check_submits_nothing
 from hpc_train.config.scripts.package_scripts import how_to_import
 from hpc_train.config.scripts.script_trainers import fit_on_import
 from hpc_train.config.words import did_you_mean
@@ -147,8 +148,8 @@ def check_first_imports(
             return
 
 
-def check_nothing_trains(files: Iterable[Path], folder: str) -> None:
-    """Refuse a module that trains as it is imported, which each rank would do by itself.
+def check_nothing_trains(files: Collection[Path], folder: str) -> None:
+    """Refuse a module that trains, or submits one, as it is imported, which each rank would do.
 
     Args:
         files: Of the user's, in or below the folder.
@@ -164,6 +165,7 @@ def check_nothing_trains(files: Iterable[Path], folder: str) -> None:
             guard = 'put it below `if __name__ == "__main__":`'
             hint = f"{guard}, or submit it as a script: hpc-train submit {file.relative_to(folder)}"
             raise ConfigError(f"{said}, which each rank does", hint)
+    check_submits_nothing(files)
 
 
 def _own_module(

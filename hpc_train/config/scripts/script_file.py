@@ -18,6 +18,7 @@ from hpc_train.config.python_text.modules import FoundModule
 from hpc_train.config.python_text.own_modules import check_first_imports, check_imports
 from hpc_train.config.python_text.python_folders import changed_path, folders_of_variable
 from hpc_train.config.python_text.script_tree import script_tree
+from hpc_train.config.python_text.submits_on_import import check_submits_nothing
 from hpc_train.config.python_text.syntax_words import how_to_correct
 from hpc_train.config.read import Source
 from hpc_train.config.schema import Config
@@ -136,7 +137,9 @@ def _check_imports(config: Config, workdir: Path, search_path: Sequence[str]) ->
     if line := changed_path(file):
         check_first_imports(module, path, line, folders=own)
     else:
-        check_imports(module, path, set(), folders=own)
+        seen: set[Path] = set()
+        check_imports(module, path, seen, folders=own)
+        check_submits_nothing(seen - {file})
 
 
 def _check_filled(arguments: Sequence[Any], origins: Origins) -> None:

@@ -15,7 +15,7 @@ from hpc_train.training.failures.frame_text import is_users, nodes_of, shown_fil
 from hpc_train.training.failures.frame_values import value_of
 from hpc_train.training.failures.layers import frames_of
 from hpc_train.training.failures.model_logs import ModelLog, logs_of
-from hpc_train.training.failures.unlogged_yet import unlogged_yet
+from hpc_train.training.failures.unlogged_yet import unlogged_yet, what_is_there
 from hpc_train.training.private.lightning_frames import in_sanity_check
 from hpc_train.training.private.logged_names import logged_names
 
@@ -43,7 +43,9 @@ def logged_later(error: BaseException) -> str:
     is_mistyped = bool(near_words(name, sorted(known), cutoff=_NEAR))
     in_check = any(in_sanity_check(it.f_code.co_name) for it in frames)
     if not in_check:
-        return unlogged_yet(name, every, trainer, ast.unparse(read), frame)
+        written = ast.unparse(read)
+        told = unlogged_yet(name, every, trainer, written, frame)
+        return told or ("" if is_mistyped else what_is_there(name, trainer, written, frame))
     if own is None and is_mistyped:
         return ""
     if own is None and all(it.name for it in logs):

@@ -76,12 +76,24 @@ def sets_of(error: BaseException) -> Iterator[Any]:
 
 
 def below_torchs(dataset: Any) -> Any:
-    """The set that a Subset, or one of a Subset, has its samples of."""
+    """The set that a Subset, or one of a Subset, has its samples of.
+
+    Of a ConcatDataset its first one, where all are of one class.
+    """
     for _ in range(_MOST):
         if type(dataset).__module__.partition(".")[0] != "torch":
             break
-        dataset = getattr(dataset, "__dict__", {}).get("dataset")
+        held = getattr(dataset, "__dict__", {})
+        dataset = held.get("dataset") or _of_one_class(held.get("datasets"))
     return dataset
+
+
+def _of_one_class(datasets: Any) -> Any:
+    """The first of several; None where their classes differ, so that any may be the one."""
+    if not isinstance(datasets, list) or not datasets:
+        return None
+    kinds = {type(below_torchs(it)) for it in datasets}
+    return datasets[0] if len(kinds) == 1 else None
 
 
 def place_of_samples(dataset: Any) -> SamplesDiffer | None:

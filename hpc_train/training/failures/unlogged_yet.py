@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from types import FrameType
 from typing import Any
 
-from hpc_train.config.fit.near_metrics import near_metrics
+from hpc_train.config.fit.near_metrics import near_metrics, step_of
 from hpc_train.training.failures.frame_text import nodes_of, shown_file
 from hpc_train.training.failures.model_logs import ModelLog
 from hpc_train.training.private.logged_names import logged_names
@@ -23,6 +23,7 @@ _BEFORE_STEPS = (
     *("on_train_batch_start", "training_step"),
 )
 _MOST = 5  # names that are told
+_MOST_THERE = 12
 
 
 def unlogged_yet(
@@ -70,6 +71,30 @@ def _of_others(
         return f"{said}: write {read}"
     near = near_metrics(name, names)
     return f"{said}, and the model logs {', '.join(names[:_MOST])}{f': {near}' if near else ''}"
+
+
+def what_is_there(name: str, trainer: Any, written: str, frame: FrameType) -> str:
+    """What has been logged by then, where the model's text does not tell when the name comes.
+
+    Args:
+        written: The Trainer as the line has it.
+        frame: Of what reads it.
+    """
+    known = sorted(logged_names(trainer) - {"epoch", "step"})
+    shown = ", ".join(known[:_MOST_THERE]) + (", ..." if len(known) > _MOST_THERE else "")
+    said = f"{written}.callback_metrics {f'has {shown}' if known else 'is empty'} there"
+    validated = trainer.current_epoch > 0 or any(map(_is_of_validation, known))
+    if _is_of_validation(name) and not validated and trainer.enable_validation:
+        read, moved = _instead(name, written, frame), _moved(frame, "on_validation_epoch_end")
+        move = moved or "read it in on_validation_epoch_end, or write "
+        write = move if not moved else f"write {move}"
+        return f"{said}, as there was no validation but the sanity check so far: {write}{read}"
+    near = near_metrics(name, known)
+    return f"{said}: {near}" if near else said if known else ""
+
+
+def _is_of_validation(name: str) -> bool:
+    return step_of(name) == "validation_step"
 
 
 def _moved(frame: FrameType, hook: str) -> str:

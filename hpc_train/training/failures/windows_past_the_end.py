@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hpc_train.training.failures.frame_text import shown_file
@@ -26,6 +27,8 @@ def whole_windows(dataset: Any) -> str:
     if not reaches:
         return ""
     longest = max(reaches, key=len)
+    if not _is_bare(returned[0].value) and not _counts_too_many(dataset, series, longest):
+        return ""
     taken = longest[0] if len(longest) == 1 else f"({' + '.join(longest)})"
     place = f"{shown_file(length.__code__.co_filename)}:{first + returned[0].lineno - 1}"
     return (
@@ -35,9 +38,30 @@ def whole_windows(dataset: Any) -> str:
 
 
 def _counted(value: ast.expr | None) -> str:
-    """`self.series` of `len(self.series)`."""
+    """`self.series` of `len(self.series)`, also where something is taken off it."""
+    while isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Sub, ast.Add)):
+        value = value.left
+    return ast.unparse(value.args[0]) if _is_bare(value) and isinstance(value, ast.Call) else ""
+
+
+def _is_bare(value: ast.expr | None) -> bool:
     is_len = isinstance(value, ast.Call) and ast.unparse(value.func) == "len"
-    return ast.unparse(value.args[0]) if is_len and isinstance(value, ast.Call) else ""
+    return is_len and isinstance(value, ast.Call) and len(value.args) == 1
+
+
+def _counts_too_many(dataset: Any, series: str, reach: Sequence[str]) -> bool:
+    """Whether the set says more samples than there are whole windows, by its own numbers."""
+    try:
+        last = len(_of_self(dataset, series)) - sum(_of_self(dataset, it) for it in reach)
+        return bool(len(dataset) > last + 1)
+    except (AttributeError, TypeError, ValueError):  # another kind of number than is meant here
+        return False
+
+
+def _of_self(dataset: Any, written: str) -> Any:
+    """The value of `self.window`, or of a number; a ValueError for other terms."""
+    found = re.fullmatch(r"self\.(\w+)", written)
+    return getattr(dataset, found[1]) if found else int(written)
 
 
 def _reaches(method: ast.FunctionDef, series: str, index: str) -> Iterator[list[str]]:

@@ -12,9 +12,10 @@ from typing import Any
 
 import torch
 
+from hpc_train.training.fit_notes.parts_of_sets import Part, parts_of
+
 _MOST_VALUES = 100_000_000  # of one tensor; they are read once
 _MOST_TENSORS = 64
-_MOST_SETS = 8  # in each other
 _DEPTH = 4
 LOOK = "it is the data: take such samples out, or give these values a number"
 
@@ -36,11 +37,10 @@ def not_finite_in_data() -> str:
     if found := _first("batch", batch):
         return f"the batch holds {found}"
     dataset = getattr(getattr(trainer, "train_dataloader", None), "dataset", None)
-    for _ in range(_MOST_SETS):
-        for name, value in getattr(dataset, "__dict__", {}).items():
-            if found := _first(name, value):
+    for part in parts_of(dataset):
+        for name, value in getattr(part.dataset, "__dict__", {}).items():
+            if found := _first(f"{part.place}{name}", value, part):
                 return f"the train set, a {type(dataset).__name__}, holds {found}"
-        dataset = getattr(dataset, "__dict__", {}).get("dataset")
     return ""
 
 
@@ -48,18 +48,19 @@ def _trainer(value: Any) -> Any:
     return value if hasattr(value, "fit_loop") and hasattr(value, "global_step") else None
 
 
-def _first(name: str, value: Any) -> str:
+def _first(name: str, value: Any, part: Part | None = None) -> str:
     """`NaN itself (batch[0], 1 of 256 values)` of the first tensor that has it."""
     try:
-        return _found(name, value)
+        return _found(name, value, part)
     except (RuntimeError, TypeError, ValueError):  # of a kind that cannot be looked at: no reason
         return ""  # to end what may train well
 
 
-def _found(name: str, value: Any) -> str:
+def _found(name: str, value: Any, part: Part | None) -> str:
     for number, (place, tensor) in enumerate(_tensors(name, value, _DEPTH)):
         if number >= _MOST_TENSORS:
             break
+        tensor = part.taken(tensor) if part is not None else tensor
         bad = int((~torch.isfinite(tensor)).sum())
         if bad:
             what = "NaN" if bool(torch.isnan(tensor).any()) else "infinite values"

@@ -1,8 +1,8 @@
-"""Metrics that a callback or a schedule waits for, and that nothing has logged.
+"""Metrics that a callback or a schedule waits for, or a file's name has, and nothing has logged.
 
 Looked for when the first whole epoch is over, and at a fit's end. Lightning raises where it looks
 for one after a validation. Otherwise it warns in a line of the log (ModelCheckpoint,
-`strict=False`), or never looks, and saves, stops or lowers nothing.
+`strict=False`), or never looks, and saves, stops or lowers nothing. Into a file's name it writes 0.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
+from hpc_train.config.fit.near_metrics import metrics_in, near_metrics, of_stage
 from hpc_train.config.fit.refused_callbacks import is_lightnings
 from hpc_train.config.words import did_you_mean
 from hpc_train.runs.layout import AttemptDir
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from hpc_train.training.private.lightning import pl
 
 _WAITING = {"ModelCheckpoint", "EarlyStopping"}
+_MOST_OTHERS = 2
 
 
 NEVER = "never logged"
@@ -36,13 +38,17 @@ def note_unlogged(attempt: AttemptDir, trainer: pl.Trainer, said: str = NEVER) -
 def unlogged_monitors(trainer: pl.Trainer) -> dict[str, str]:
     """Who waits for which metric that has not come -> what has been logged, and what to write."""
     logged = logged_names(trainer)
+    known = {*logged, "step", "epoch"}
     missing: dict[str, list[str]] = {}
     for who, monitor in _monitors(trainer):
-        if monitor not in {*logged, "step", "epoch"}:
+        if monitor not in known:
             missing.setdefault(monitor, []).append(who)
     names = sorted(logged - {"step", "epoch"})
     why = _no_validation(trainer)
-    return dict(_told(monitor, who, names, why) for monitor, who in missing.items())
+    told = dict(_told(monitor, who, names, why) for monitor, who in missing.items())
+    of_names = {it for it in _in_names(trainer) if it not in known}
+    told |= dict(_told_of_name(metric, names, why) for metric in sorted(of_names))
+    return told
 
 
 def _no_validation(trainer: pl.Trainer) -> str:
@@ -70,6 +76,22 @@ def _monitors(trainer: pl.Trainer) -> Iterator[tuple[str, str]]:
     for schedule in trainer.lr_scheduler_configs:
         if schedule.reduce_on_plateau and schedule.monitor:
             yield type(schedule.scheduler).__name__, schedule.monitor
+
+
+def _in_names(trainer: pl.Trainer) -> Iterator[str]:
+    """The metrics that the names of files have which a ModelCheckpoint saves."""
+    for callback in cast("Any", trainer).callbacks:
+        kinds = {base.__name__ for base in type(callback).__mro__}
+        if "ModelCheckpoint" in kinds and getattr(callback, "save_top_k", None) != 0:
+            yield from metrics_in(str(callback.filename or ""))
+
+
+def _told_of_name(metric: str, names: list[str], why: str) -> tuple[str, str]:
+    there = of_stage(metric, names) or names
+    write = f"write {' or '.join(f'{{{it}}}' for it in there[:_MOST_OTHERS])} in filename"
+    fix = near_metrics(metric, names) or why or (write if there else "leave it out of filename")
+    said = f"logged: {', '.join(names) or 'nothing'}; each file's name has 0 there; {fix}"
+    return f"the filename of ModelCheckpoint has {metric}", said
 
 
 def _told(monitor: str, who: list[str], names: list[str], why: str) -> tuple[str, str]:
