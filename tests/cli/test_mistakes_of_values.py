@@ -75,7 +75,12 @@ __all__ = ["project"]
         ("submit cfg.yaml loggers={csv: 1}", 3, "loggers is no list", "[csv]"),
         ("submit cfg.yaml loggers=wandb", 3, "loggers is no list", "write [wandb]"),
         ("submit cfg.yaml loggers=csv,wandb", 3, "loggers is no list", "write [csv, wandb]"),
-        ("submit cfg.yaml runs_dir=$HOME/runs", 3, "a variable of the shell", "write 'runs_dir=${oc.env:HOME}/runs';"),
+        (
+            "submit cfg.yaml runs_dir=$HOME/runs",
+            3,
+            "a variable of the shell",
+            "write 'runs_dir=${oc.env:HOME}/runs';",
+        ),
         ("submit cfg.yaml slurm.gres=gpu:2", 3, "slurm.gres is no key", "slurm.gpus_per_node"),
         ("submit cfg.yaml slurm.walltime=2", 3, "slurm.walltime is no key", "slurm.time"),
         ("submit cfg.yaml batch_size=2", 3, "batch_size is no key", "global_batch_size"),
