@@ -124,9 +124,8 @@ def test_a_cd_that_the_training_does_not_follow_is_noted(hpc, taken, tmp_path, h
         assert said.code == 0, said
         return [it for it in said.err.splitlines() if it.startswith("note: ")]
 
-    assert notes("true", "cd /srv/sets") == [
-        "note: env.setup.1: `cd /srv/sets` moves the job's shell and not the training, whose"
-        f" relative paths begin in {tmp_path}: write whole paths (/srv/sets/...), or call os.chdir"
-        " in your code"
-    ]
+    moved = "note: env.setup.1: `cd /srv/sets` moves the job's shell and not the training, whose"
+    fix = "write whole paths (/srv/sets/...), or call os.chdir in your code"
+    told = [f"{moved} relative paths begin in {tmp_path}: {fix}"]
+    assert notes("true", "cd /srv/sets") == told
     assert notes("cd /srv/sets; make; cd $SLURM_SUBMIT_DIR") == []
