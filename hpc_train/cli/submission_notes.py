@@ -142,7 +142,7 @@ def note_refusal(plan: Plan, what: str = "submit would refuse it") -> bool:
         is_there = detect_cluster() == "slurm"
     except SlurmError:
         return False
-    if is_there and (said := foreseen_refusal(dict(plan.slurm.options))):
+    if is_there and (said := foreseen_refusal(dict(plan.slurm.options), plan)):
         print_notes([f"{what}: {said}"])
     return is_there
 

@@ -133,3 +133,13 @@ def test_devices_are_told_with_their_number(nets: Path, asked: str, shape: str, 
     error = refusal_in(nets, MODEL, "{class_path: nets.Data}", more)
     assert error.message.endswith("trainer.devices is set by hpc-train")
     assert error.hint == hint
+
+
+def test_a_cluster_environment_of_lightnings_is_told_to_be_left_out(nets: Path) -> None:
+    """As its pages on Slurm have it; the fix named no place."""
+    kind = "lightning.pytorch.plugins.environments.SLURMEnvironment"
+    plugins = f"[{{class_path: {kind}, init_args: {{auto_requeue: true}}}}]"
+    more = f"trainer: {{plugins: {plugins}}}\n"
+    error = refusal_in(nets, MODEL, "{class_path: nets.Data}", more)
+    assert error.message.endswith("trainer.plugins is set by hpc-train")
+    assert error.hint.startswith("leave trainer.plugins out: the cluster environment and going on")
