@@ -26,7 +26,8 @@ def memory_of_slurm(cluster: str | None) -> Iterator[None]:
     except ConfigError as error:
         from hpc_train.backends.submit import detect_cluster  # on the way to an error
 
-        refused = [it for it in (error, *error.others) if _size(it)]
+        told = [it for it in (error, *error.others) if isinstance(it, ConfigError)]
+        refused = [it for it in told if _size(it)]
         with contextlib.suppress(SlurmError):
             if refused and (cluster or detect_cluster()) == "slurm":
                 for it in refused:
@@ -38,8 +39,8 @@ def _size(error: ConfigError) -> str:
     """`2000000M` of a refusal that names it; empty for others."""
     keys = {f"slurm.{key}" for key in MEMORY_KEYS}
     found = _WITH_UNIT.match(error.hint) if keys & {*error.keys} else None
-    is_written = found is not None and found[1][:-1] in error.message  # and no example
-    return found[1] if found and is_written else ""
+    is_written = found and re.search(rf"(?:is |: '){found[1][:-1]}\b", error.message)
+    return found[1] if found and is_written else ""  # an example is none
 
 
 def _tell_more(error: ConfigError) -> None:

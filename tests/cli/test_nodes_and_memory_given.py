@@ -49,7 +49,7 @@ def test_a_memory_without_its_unit_is_told_with_what_nodes_have(
     taken.has("sinfo", SINFO.format(nodes=3, most="infinite", gpus="gpu:4"))
     config = project / "cfg.yaml"
     if in_file:
-        config.write_text(config.read_text().replace("slurm: {", "slurm: {mem: 2000000, "))
+        config.write_text(config.read_text().replace("slurm:", "slurm:\n  mem: 2000000"))
     words = [] if in_file else ["slurm.mem=2000000"]
     said = hpc("submit", "cfg.yaml", *how, *words)
     assert said.code == 3
