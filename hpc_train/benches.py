@@ -113,7 +113,7 @@ def submit_bench(loaded: LoadedConfig, *, cluster: str, steps: int = STEPS) -> S
     portable, configs, bench = plan_bench(loaded, steps=steps)
     for plan in map(portable.plan_of, range(len(portable.points))):
         if cluster == "slurm":
-            check_partition(dict(plan.slurm.options), loaded.origins)
+            check_partition(dict(plan.slurm.options), loaded.origins, plan)
         else:
             check_gpus_here(plan)
     sweep, files, decided, code = prepared(loaded, portable, configs)

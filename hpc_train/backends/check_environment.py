@@ -15,6 +15,7 @@ from pathlib import Path
 from hpc_train.config.origins import Origins
 from hpc_train.config.schema import ContainerConfig, EnvConfig
 from hpc_train.plan.container import is_file
+from hpc_train.plan.setup_folder import moved_shell
 from hpc_train.plan.setup_watch import ending_line, is_of_venv
 from hpc_train.plan.shell import shell_plan
 from hpc_train.runs.installed import install_command
@@ -209,6 +210,27 @@ def installing_lines(setup: Sequence[str]) -> list[str]:
         for place, line in enumerate(setup)
         if _INSTALLS.search(line)
     ]
+
+
+def moving_lines(
+    setup: Sequence[str], workdir: Path, environ: Mapping[str, str], *, is_copied: bool
+) -> list[str]:
+    """A note of a `cd`, behind which an old batch script had its training start.
+
+    Args:
+        setup: The lines of env.setup.
+        workdir: The folder that it is submitted from.
+        environ: Of the shell that submits.
+        is_copied: Whether the run starts in a copy of that folder.
+    """
+    moved = moved_shell(setup, str(workdir), environ)
+    if moved is None:
+        return []
+    line = f"env.setup.{moved.item}: `{moved.command}` moves the job's shell and not the training"
+    begin = "the run's copy of the code" if is_copied else str(workdir)
+    paths = f" ({moved.folder}/...)" if moved.folder else ""
+    fix = f"write whole paths{paths}, or call os.chdir in your code"
+    return [f"{line}, whose relative paths begin in {begin}: {fix}"]
 
 
 def unchecked_tools(env: EnvConfig, environ: Mapping[str, str]) -> list[str]:

@@ -76,7 +76,7 @@ def check_submission(plan: Plan, origins: Origins = NOWHERE) -> str:
             " --cluster local",
         )
     check_one_cluster(os.environ)
-    return check_partition(dict(plan.slurm.options), origins)
+    return check_partition(dict(plan.slurm.options), origins, plan)
 
 
 def submit_slurm(
@@ -163,7 +163,7 @@ def ask_for_start(plan: Plan, script: str, origins: Origins = NOWHERE) -> StartE
     import tempfile
 
     options = dict(plan.slurm.options)
-    check_partition(options, origins)
+    check_partition(options, origins, plan)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "job.sbatch"
         file.write_text(script, encoding="utf-8")

@@ -37,6 +37,7 @@ def diagnosis_lines(status: RunStatus, indent: str = "") -> Iterator[str]:
         return
     from hpc_train.diagnose.read_run import told_without_logs
 
+    word = run_word(status.run_dir)
     try:
         found = told_without_logs(RunDir(Path(status.run_dir)), status, also_likely=True)
     except OSError:  # a part of the run that is not ours to read; diagnose says which
@@ -46,9 +47,11 @@ def diagnosis_lines(status: RunStatus, indent: str = "") -> Iterator[str]:
         if sentence := _unsaid(found.sentence, first, status):
             yield from _cause(sentence, indent)
         fix = first.what_to_do
-        if fix and fix not in status.reason and stands_alone(fix):
+        is_how = fix.startswith(f"hpc-train resume {word} goes on")
+        # The line `go on` tells how, and for how long.
+        is_told = fix in status.reason or (is_how and status.state is RunState.TIMED_OUT)
+        if fix and not is_told and stands_alone(fix):
             yield f"{indent}fix        {fix}"
-    word = run_word(status.run_dir)
     yield f"{indent}why        hpc-train diagnose {word}"
 
 

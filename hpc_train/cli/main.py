@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hpc_train import __version__
+from hpc_train.cli.best_by_metric import best_by_metric, best_with_value
 from hpc_train.cli.option_hints import (
     expanded_hint,
     extra_hint,
@@ -205,7 +206,7 @@ def _usage(error: click.ClickException, words: Sequence[str]) -> HpcTrainError:
     command = words[0] if words[0] in COMMANDS else ""
     context = getattr(error, "ctx", None)
     where = context.command_path if context else f"hpc-train {command}".rstrip()
-    hint = f"`{where} --help` shows what there is"
+    hint = best_with_value(words) or f"`{where} --help` shows what there is"
     if isinstance(error, click.MissingParameter) and error.param and error.param.name == "run":
         hint = f"{_with_the_newest(where, command)}`hpc-train list` names the runs; {hint}"
     if isinstance(error, click.MissingParameter) and error.param and error.param.name == "cfg":
@@ -222,7 +223,7 @@ def _usage(error: click.ClickException, words: Sequence[str]) -> HpcTrainError:
         extra = error.message.partition("(")[2].rstrip(")").split()
         if expanded := expanded_hint(context, extra):
             return UsageError(*expanded)
-        hint = extra_hint(context, *extra) or hint
+        hint = best_by_metric(context, extra) or extra_hint(context, *extra) or hint
         if context.info_name == "init":
             name = " ".join([str(context.params.get("folder")), *extra])
             hint = f"one folder; a name with blanks is quoted: {where} {shlex.quote(name)}"

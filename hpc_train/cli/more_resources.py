@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from hpc_train.codec import read_object
+from hpc_train.config.schema import SlurmConfig
+from hpc_train.plan.notes import long_enough_s
 from hpc_train.plan.states import GPU_FULL, HOST_FULL, LIMIT_CHANGED, RunState
 from hpc_train.plan.units import memory_mib, slurm_time, time_s
 from hpc_train.runs.layout import RunDir
@@ -26,7 +30,7 @@ def with_more(status: RunStatus, run: RunDir) -> str:
     plan = read_object(run.plan)
     options = dict((plan.get("slurm") or {}).get("options") or [])
     if status.state is RunState.TIMED_OUT:
-        return _longer(options.get("time"), as_asked=LIMIT_CHANGED in status.attempts[-1].reason)
+        return _longer(plan, options, as_asked=LIMIT_CHANGED in status.attempts[-1].reason)
     if GPU_FULL in status.reason:
         return _smaller((plan.get("batch") or {}).get("micro_batch_size") or 0)
     if any(it in status.reason for it in _OF_HOST):
@@ -34,17 +38,28 @@ def with_more(status: RunStatus, run: RunDir) -> str:
     return ""
 
 
-def _longer(limit: str | None, *, as_asked: bool) -> str:
-    """Twice the time; empty where the limit is the partition's default, or there is none.
+def _longer(plan: Mapping[str, Any], options: Mapping[str, str], *, as_asked: bool) -> str:
+    """Twice the time, or what leaves a job time to train; empty where there is no limit of its own.
 
     Args:
-        limit: What was asked for.
+        plan: Of the run.
+        options: Of sbatch, among them the limit that was asked for.
         as_asked: Its job had less, as somebody has changed its limit.
     """
+    limit = options.get("time")
     seconds = time_s(limit) if limit else None
-    if seconds and as_asked:
-        return f" --time {slurm_time(seconds)}: as was asked for"
-    return f" --time {slurm_time(2 * seconds)}: twice as long as it had" if seconds else ""
+    if not seconds:
+        return ""
+    is_off = (plan.get("requeue") or {}).get("enabled") is False
+    by_itself = "; with requeue.enabled=true behind it the run goes on by itself" if is_off else ""
+    if as_asked:
+        return f" --time {slurm_time(seconds)}: as was asked for{by_itself}"
+    lead_s = (plan.get("slurm") or {}).get("signal_lead_s") or 0
+    if 2 * lead_s >= seconds - 1:  # half of the time, since the lead that was meant is longer
+        lead_s = max(lead_s, SlurmConfig.signal_lead_s)
+    longer_s = long_enough_s(2 * seconds, lead_s)
+    what = "twice as long as it had" if longer_s == 2 * seconds else "so that it has time to train"
+    return f" --time {slurm_time(longer_s)}: {what}{by_itself}"
 
 
 def _smaller(micro: int) -> str:

@@ -94,10 +94,18 @@ def _one_before(first: str) -> Prior:
             raise UsageError(f"--after {first}: that is how sbatch is told", fix) from error
         if not first.isdigit():
             raise
-        raise NoSuchRunError(
-            f"--after {first}: {first} is no job of a run",
-            f"of another job of Slurm's: slurm.dependency=afterok:{first}",
-        ) from error
+        raise NoSuchRunError(*_of_a_job(first)) from error
+
+
+def _of_a_job(job: str) -> tuple[str, str]:
+    """What is wrong with a job that is none of a run, and what is typed to wait for it."""
+    from hpc_train.slurm.dependencies import why_not_after  # on the way to an error
+
+    message = f"--after {job}: {job} is no job of a run"
+    why_not, fix = why_not_after("afterok", job)
+    if why_not:
+        return f"{message}, and {why_not}", fix.replace("afterany", "slurm.dependency=afterany")
+    return message, f"of another job of Slurm's: slurm.dependency=afterok:{job}"
 
 
 def prerequisite(

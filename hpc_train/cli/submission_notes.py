@@ -148,7 +148,7 @@ def note_refusal(plan: Plan, what: str = "submit would refuse it") -> bool:
         is_there = detect_cluster() == "slurm"
     except SlurmError:
         return False
-    if is_there and (said := foreseen_refusal(dict(plan.slurm.options))):
+    if is_there and (said := foreseen_refusal(dict(plan.slurm.options), plan)):
         print_notes([f"{what}: {said}"])
     return is_there
 
@@ -163,9 +163,13 @@ def note_torch(cluster: str | None, loaded: LoadedConfig) -> None:
 
 
 def note_tools(cluster: str | None, loaded: LoadedConfig) -> None:
-    """Say what of env only the nodes can tell, what lacks a PATH of its own, and what installs."""
+    """Say what of env only the nodes can tell, what lacks a PATH, what installs, and where it goes.
+
+    Lines that go into another folder are said on this machine, too.
+    """
     from hpc_train.backends.check_environment import (
         installing_lines,
+        moving_lines,
         path_notes,
         unchecked_tools,
         unseen_sources,
@@ -173,6 +177,8 @@ def note_tools(cluster: str | None, loaded: LoadedConfig) -> None:
     from hpc_train.backends.submit import detect_cluster
 
     env = loaded.config.env
+    is_copied = loaded.config.snapshot.mode == "git"
+    print_notes(moving_lines(env.setup, Path.cwd(), os.environ, is_copied=is_copied))
     is_asked = env.modules or env.conda or env.setup or "PATH" in env.variables
     if is_asked and (cluster or detect_cluster()) == "slurm":
         notes = [*unchecked_tools(env, os.environ), *path_notes(env), *installing_lines(env.setup)]

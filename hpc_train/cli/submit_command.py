@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hpc_train import api
+from hpc_train.backends.memory_given import memory_of_slurm
 from hpc_train.cli.common import (
     ConfigCommand,
     config_arguments,
@@ -89,25 +90,32 @@ def command(
     """
     order: dict[str, Any] = {"after": after, "smoke": smoke, "bench_first": bench_first}
     where = _asked_cluster(cluster, test_only)
-    loaded = load_config(cfg, overrides, flags, sweep=sweep, devices=devices, cluster=where)
-    if loaded.config.sweep:
-        only = {"--follow": follow, "--wait": wait, "--test-only": test_only}
-        only["--cluster local"] = cluster == "local"
-        return _submit_sweep(loaded, at_most, order, dry_run=dry_run, only=only, as_json=as_json)
-    if at_most is not None:
-        raise UsageError("--at-most is for a sweep, and there is none", "give --sweep KEY=VALUES")
-    if dry_run:
-        check_prerequisite(loaded, **order, cluster=cluster, dry_run=True)
-        return _dry_run(loaded, cluster, verbose=verbose, as_json=as_json)
-    if test_only:
-        from hpc_train.cli.start_estimates import print_starts
+    with memory_of_slurm(where):
+        loaded = load_config(cfg, overrides, flags, sweep=sweep, devices=devices, cluster=where)
+        if loaded.config.sweep:
+            only = {"--follow": follow, "--wait": wait, "--test-only": test_only}
+            only["--cluster local"] = cluster == "local"
+            return _submit_sweep(
+                loaded, at_most, order, dry_run=dry_run, only=only, as_json=as_json
+            )
+        if at_most is not None:
+            raise UsageError(
+                "--at-most is for a sweep, and there is none", "give --sweep KEY=VALUES"
+            )
+        if dry_run:
+            check_prerequisite(loaded, **order, cluster=cluster, dry_run=True)
+            return _dry_run(loaded, cluster, verbose=verbose, as_json=as_json)
+        if test_only:
+            from hpc_train.cli.start_estimates import print_starts
 
-        return print_starts(loaded, partitions, as_json=as_json)
-    if partitions:
-        raise UsageError("--partitions is for --test-only", "--partition takes several, by commas")
-    first = prerequisite(loaded, **order, cluster=cluster, err=as_json)
-    run = api.submit(loaded, cluster=cluster, after=first)
-    return _stay(run, loaded, cluster, follow=follow, wait=wait, as_json=as_json)
+            return print_starts(loaded, partitions, as_json=as_json)
+        if partitions:
+            raise UsageError(
+                "--partitions is for --test-only", "--partition takes several, by commas"
+            )
+        first = prerequisite(loaded, **order, cluster=cluster, err=as_json)
+        run = api.submit(loaded, cluster=cluster, after=first)
+        return _stay(run, loaded, cluster, follow=follow, wait=wait, as_json=as_json)
 
 
 def _asked_cluster(cluster: str | None, test_only: bool) -> str | None:

@@ -36,7 +36,8 @@ OWNED: Mapping[str, str] = {
     "use_distributed_sampler": "samples are dealt to ranks by global_batch_size",
     "deterministic": "write reproducible: true",
     "benchmark": "write reproducible: false",
-    "plugins": "the cluster environment is hpc-train's; precision and strategy have own arguments",
+    "plugins": "leave trainer.plugins out: the cluster environment and going on in another job"
+    " (auto_requeue) are hpc-train's; precision and strategy have arguments of their own",
     "barebones": "it would switch off checkpoints and logs; write single arguments",
 }
 NEED_A_LOGGER = ("LearningRateMonitor", "DeviceStatsMonitor")  # callbacks of Lightning's

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping, MutableMapping
 from datetime import datetime
@@ -178,7 +179,9 @@ def _refuse_variable(key: str, value: str, values: Mapping[str, Any], origins: O
         if has_word(str(dotted), "expandvars", [str(Path.cwd()), *sys.path]):
             return
     meant = re.sub(r"\$([A-Za-z_]\w*)", r"${oc.env:\1}", value)
-    hint = f"nothing replaces it here: write {meant}; env.setup is the shell's"
+    # In quotes: within { } a brace ends a text without them, and a shell would read the $.
+    text = shlex.quote(f"{key}={meant}") if origins.is_typed(key) else json.dumps(meant)
+    hint = f"nothing replaces it here: write {text}; env.setup is the shell's"
     raise origins.error(key, f"is {value}, with a variable of the shell", hint)
 
 

@@ -92,7 +92,7 @@ def meant_number(value: object, types: str) -> str:
     if marked := _with_a_mark(value):
         return marked
     if variable := re.fullmatch(r"\$(\w+)", value):
-        return f"; of a variable of the shell: ${{oc.decode:${{oc.env:{variable[1]}}}}}"
+        return f'; of a variable of the shell: "${{oc.decode:${{oc.env:{variable[1]}}}}}"'
     if slip := re.fullmatch(rf"=?({_NUMBER}),?", value):
         if "float" not in types and not slip[1].lstrip("-").isdecimal():
             number = float(slip[1])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from hpc_train.config.gathered import tell_together
 from hpc_train.config.keys import MEMORY_KEYS
 from hpc_train.config.meant_words.gpu_counts import keys_for_gres
 from hpc_train.config.meant_words.sbatch_names import PASSED_ON
@@ -16,6 +18,7 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.schema import Config, SlurmConfig
 from hpc_train.config.specs import read_object, read_tree
 from hpc_train.config.values import check_meaning
+from hpc_train.errors import ConfigError
 from hpc_train.plan.container import check_container
 from hpc_train.plan.hostlist import expand
 from hpc_train.plan.json_keys import as_json
@@ -200,6 +203,7 @@ def _slurm_plan(config: Config, shape: Shape, shell: ShellPlan, origins: Origins
     limit_s = _time_limit_s(slurm, origins)
     lead_s = stop_lead_s(slurm.signal_lead_s, limit_s)
     _check_texts(slurm, origins)
+    extra = _extra(slurm, origins)
     options: list[tuple[str, str | None]] = [
         ("job-name", config.name),
         ("nodes", str(shape.nodes + shape.spares)),
@@ -224,22 +228,33 @@ def _slurm_plan(config: Config, shape: Shape, shell: ShellPlan, origins: Origins
     options.append(("open-mode", "append"))
     if shell.passthrough:
         options.append(("export", ",".join(["ALL", *shell.passthrough])))
-    options += [pair for pair in extra_options(slurm.extra, origins) if pair[0] != "gres"]
+    options += extra
     for name, value in options:
         if value is not None:
             quote_sbatch(value, f"sbatch's --{name}")
     return SlurmPlan(options=options, cpus_per_rank=slurm.cpus_per_gpu, signal_lead_s=lead_s)
 
 
+def _extra(slurm: SlurmConfig, origins: Origins) -> list[tuple[str, str | None]]:
+    """The options of `slurm.extra`; all that is refused there is told at once."""
+    refused, options = [], []
+    gres = str(slurm.extra.get("gres") or "")
+    if any(part.split(":")[0] == "gpu" for part in gres.split(",")):
+        hint = keys_for_gres(gres, on_line=origins.is_typed("slurm.extra.gres"))
+        hint = hint or "write slurm.gpus_per_node and slurm.gpu_type"
+        refused.append(origins.error("slurm.extra.gres", "asks for GPUs", hint))
+    try:
+        options = extra_options(slurm.extra, origins)
+    except ConfigError as error:
+        refused.append(error)
+    tell_together(refused)
+    return [pair for pair in options if pair[0] != "gres"]
+
+
 def _resources(
     slurm: SlurmConfig, shape: Shape, origins: Origins
 ) -> Iterator[tuple[str, str | None]]:
     gres = [str(slurm.extra["gres"])] if slurm.extra.get("gres") else []
-    if any(part.split(":")[0] == "gpu" for text in gres for part in text.split(",")):
-        on_line = origins.is_typed("slurm.extra.gres")
-        hint = keys_for_gres(gres[0], on_line=on_line)
-        hint = hint or "write slurm.gpus_per_node and slurm.gpu_type"
-        raise origins.error("slurm.extra.gres", "asks for GPUs", hint)
     if shape.gpus_per_node:
         kind = f"gpu:{slurm.gpu_type}" if slurm.gpu_type else "gpu"
         gres.insert(0, f"{kind}:{shape.gpus_per_node}")
@@ -253,7 +268,7 @@ def _resources(
 def _memory(slurm: SlurmConfig, shape: Shape, origins: Origins) -> Iterator[tuple[str, str]]:
     given = [key for key in MEMORY_KEYS if getattr(slurm, key) is not None]
     if len(given) > 1:
-        raise origins.error(f"slurm.{given[1]}", f"stands beside slurm.{given[0]}", "keep one")
+        raise _beside(given, slurm, origins)
     for key in given:
         if key == "mem_per_gpu" and not shape.gpus_per_node:
             raise origins.error(
@@ -268,6 +283,20 @@ def _memory(slurm: SlurmConfig, shape: Shape, origins: Origins) -> Iterator[tupl
             hint = f"write {full}={meant}" if origins.is_typed(full) else f'write {key}: "{meant}"'
             raise origins.error(full, f": {error}", hint) from error
         yield key.replace("_", "-"), getattr(slurm, key)
+
+
+def _beside(given: Sequence[str], slurm: SlurmConfig, origins: Origins) -> ConfigError:
+    """The refusal of two of the keys for memory: one that is typed is meant in a file's place."""
+    typed = [key for key in given if origins.is_typed(f"slurm.{key}")]
+    meant = typed[0] if len(typed) == 1 else given[1]
+    others = [f"slurm.{key}" for key in given if key != meant]
+    places = [origins.of(key) for key in others]
+    named = [f"{key} ({it})" if ":" in it else key for key, it in zip(others, places, strict=True)]
+    hint = "keep one"
+    if len(typed) == 1:
+        words = [f"slurm.{meant}={getattr(slurm, meant)}", *(f"{key}=null" for key in others)]
+        hint = f"write {shlex.join(words)}"
+    return origins.error(f"slurm.{meant}", f"stands beside {' and '.join(named)}", hint)
 
 
 def _time_limit_s(slurm: SlurmConfig, origins: Origins) -> int | None:

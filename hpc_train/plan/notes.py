@@ -12,6 +12,7 @@ from hpc_train.plan.units import SIGNAL_IS_EARLY_S, slurm_time, stop_lead_s, tim
 
 _DAYS_H = (36, 48, 72, 96)  # hours that people give jobs; more than 24 may as well be minutes
 _SHORT_S = 60  # less of a job is no time to train: it has to start first
+_GOOD_S = 600  # what is said in its place
 
 
 def notes_on(config: Config, origins: Origins = NOWHERE) -> list[str]:
@@ -48,32 +49,46 @@ def time_notes(
         goes_on: Whether another job follows one that its limit has ended.
     """
     written = (time or "").strip()
+    as_read: list[str] = []
     if re.fullmatch(r"\d+:\d+", written):  # sbatch(1), --time: "minutes:seconds"
         minutes, seconds = map(int, written.split(":"))
         rest = f" {seconds} s" if seconds else ""
         hours = f"{minutes}:{seconds:02d}:00"
         is_read = f"{minutes} min{rest} to Slurm (M:S)"
-        return [f'slurm.time "{written}" is {is_read}; hours are written "{hours}"']
+        as_read = [f'slurm.time "{written}" is {is_read}; hours are written "{hours}"']
     if re.fullmatch(r"[1-9]\d*", written) and (int(written) <= 24 or int(written) in _DAYS_H):
-        return [f'slurm.time "{written}" is {written} min to Slurm; hours: "{written}:00:00"']
-    return _short_notes(written, lead_s, goes_on=goes_on)
+        as_read = [f'slurm.time "{written}" is {written} min to Slurm; hours: "{written}:00:00"']
+    return [*as_read, *_short_notes(written, lead_s, goes_on=goes_on)]
+
+
+def long_enough_s(limit_s: int, lead_s: int = SlurmConfig.signal_lead_s) -> int:
+    """That limit, or the nearest one of more and more that leaves a job time to train."""
+    if _is_short(limit_s, lead_s):
+        return long_enough_s(max(2 * limit_s, _GOOD_S), lead_s)
+    return limit_s
+
+
+def _is_short(limit_s: int, lead_s: int) -> bool:
+    return _left_s(limit_s, lead_s) < _SHORT_S
+
+
+def _left_s(limit_s: int, lead_s: int) -> int:
+    return max(0, limit_s - stop_lead_s(lead_s, limit_s) - SIGNAL_IS_EARLY_S)
 
 
 def _short_notes(time: str, lead_s: int, *, goes_on: bool) -> list[str]:
     limit_s = _limit_s(time)
-    if not limit_s:
+    if not limit_s or not _is_short(limit_s, lead_s):
         return []
-    used_s = stop_lead_s(lead_s, limit_s)
-    left_s = max(0, limit_s - used_s - SIGNAL_IS_EARLY_S)
-    if left_s >= _SHORT_S:
-        return []
+    used_s, left_s = stop_lead_s(lead_s, limit_s), _left_s(limit_s, lead_s)
+    longer = slurm_time(long_enough_s(limit_s, lead_s))
     is_used = "" if used_s == lead_s else f" is {lead_s}, and half of the time is the most"
     after = "then another goes on" if goes_on else "no other follows: hpc-train resume goes on"
     note = (
         f"slurm.time {slurm_time(limit_s)} leaves a job {left_s} s or little more: it stops and"
         f" saves {used_s} s before its limit (slurm.signal_lead_s{is_used}), to which Slurm may"
         f" add {SIGNAL_IS_EARLY_S} s; {after}."
-        ' Write a longer one ("0:10:00") or a smaller lead'
+        f' Write a longer one ("{longer}") or a smaller lead'
     )
     return [note]
 

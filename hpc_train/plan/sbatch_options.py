@@ -6,10 +6,12 @@ import re
 import shlex
 from collections.abc import Mapping
 
+from hpc_train.config.gathered import tell_together
 from hpc_train.config.meant_words.sbatch_names import KNOWN, OWNED
 from hpc_train.config.meant_words.sbatch_values import with_value
 from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.words import did_you_mean
+from hpc_train.errors import ConfigError
 
 _WORDS = "now|today|tomorrow|midnight|noon|elevenses|fika|teatime|[ap]m|uts"
 _MAILS = "NONE|BEGIN|END|FAIL|REQUEUE|ALL|INVALID_DEPEND|STAGE_OUT|TIME_LIMIT(_[589]0)?|ARRAY_TASKS"
@@ -88,18 +90,18 @@ def extra_options(
             letter away from an option of sbatch; and for a value that is a list or a mapping.
     """
     options: list[tuple[str, str | None]] = []
+    refused: list[ConfigError] = []
     for key, value in extra.items():
-        name = _option_name(key, value, origins)
-        if isinstance(value, (list, dict)):
-            raise origins.error(
-                f"slurm.extra.{key}",
-                f"is a {type(value).__name__}, and sbatch takes one value",
-                "write the value as sbatch takes it, as one text",
-            )
+        try:
+            name = _option_name(key, value, origins)
+        except ConfigError as error:
+            refused.append(error)
+            continue
         if value is True or value is None:
             options.append((name, None))
         elif value is not False:
             options.append((name, str(value)))
+    tell_together(refused)
     return options
 
 
@@ -120,4 +122,10 @@ def _option_name(key: str, value: object, origins: Origins) -> str:
         meant = did_you_mean(name, KNOWN)
         if meant:
             raise origins.error(full, f": sbatch has no --{name}", meant)
+    if isinstance(value, (list, dict)):
+        raise origins.error(
+            full,
+            f"is a {type(value).__name__}, and sbatch takes one value",
+            "write the value as sbatch takes it, as one text",
+        )
     return name

@@ -137,8 +137,6 @@ def _check(salloc: Sequence[str], options: Mapping[str, str | None], command: st
 
 # What a training has keys for is an option here; none is kept in reserve.
 _OPTIONS = (
-    ("slurm.nodes (slurm.spares among them)", "--nodes"),
-    (", --spares too", ""),
     ("slurm.nodes or --nodes", "--nodes"),
     ("slurm.partition (--partition)", "--partition"),
     ("slurm.nodes", "--nodes"),

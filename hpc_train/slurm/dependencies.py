@@ -8,6 +8,7 @@ from hpc_train.errors import SlurmError
 from hpc_train.slurm.command import is_available, run
 
 ANSWER_S = 20.0
+_BAD = {"FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL"}
 _PART = re.compile(r"(after\w*):([\d:+_*]+)")
 
 
@@ -33,20 +34,41 @@ def check_dependency(written: str, resumed: str = "") -> None:
         return
     states = _states(sorted({job for _, job in wanted}))
     for kind, job in wanted:
-        if states is not None and job not in states and not resumed:
+        why_not, fix = _trouble(kind, job, states, is_resumed=bool(resumed))
+        if why_not:
             raise SlurmError(
-                f"slurm.dependency is {written}, and Slurm knows no job {job}",
-                "`squeue --me` and `sacct -X` list yours; or wait for a run: --after RUN",
+                f"slurm.dependency is {written}, and {why_not}",
+                f"hpc-train resume {resumed} slurm.dependency=null" if resumed else fix,
             )
-        ends = (states or {}).get(job, set())
-        bad = sorted(ends & {"FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL"})
-        if kind == "afterok" and bad:
-            raise SlurmError(
-                f"slurm.dependency is {written}, and job {job} has ended as {bad[0]}",
-                f"hpc-train resume {resumed} slurm.dependency=null"
-                if resumed
-                else f"leave it out, name another job, or write afterany:{job}",
-            )
+
+
+def why_not_after(kind: str, job: str) -> tuple[str, str]:
+    """Why a job cannot wait for that one, and what to do; empty where Slurm does not tell.
+
+    Args:
+        kind: `afterok`, `afterany` or another one of sbatch(1), --dependency.
+        job: Its id.
+    """
+    if not is_available("squeue"):
+        return "", ""
+    try:
+        states = _states([job])
+    except SlurmError:
+        return "", ""
+    return _trouble(kind, job, states, is_resumed=False)
+
+
+def _trouble(
+    kind: str, job: str, states: dict[str, set[str]] | None, *, is_resumed: bool
+) -> tuple[str, str]:
+    if states is not None and job not in states and not is_resumed:
+        fix = "`squeue --me` and `sacct -X` list yours; or wait for a run: --after RUN"
+        return f"Slurm knows no job {job}", fix
+    bad = sorted((states or {}).get(job, set()) & _BAD)
+    if kind == "afterok" and bad:
+        fix = f"leave it out, name another job, or write afterany:{job}"
+        return f"job {job} has ended as {bad[0]}", fix
+    return "", ""
 
 
 def _states(jobs: list[str]) -> dict[str, set[str]] | None:

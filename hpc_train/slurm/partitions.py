@@ -11,10 +11,12 @@ from itertools import chain
 from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.errors import SlurmError
 from hpc_train.plan.hostlist import expand
+from hpc_train.plan.plan import Plan
 from hpc_train.plan.units import memory_mib, slurm_memory, stop_lead_s, time_s
 from hpc_train.slurm.command import NO_ANSWER, run
 from hpc_train.slurm.refusals import no_controller
 from hpc_train.slurm.site import controller_down
+from hpc_train.slurm.too_many_nodes import too_many_nodes
 from hpc_train.slurm.what_there_is import unknown_names, unknown_partition
 
 SINFO = ("sinfo", "--federation", "--noheader")  # the job may start in any cluster of it
@@ -68,7 +70,9 @@ class Partition:
         )
 
 
-def check_partition(options: Mapping[str, str | None], origins: Origins = NOWHERE) -> str:
+def check_partition(
+    options: Mapping[str, str | None], origins: Origins = NOWHERE, plan: Plan | None = None
+) -> str:
     """Refuse a time limit above the partition's, and more nodes, CPUs, GPUs or memory than it has.
 
     Without EnforcePartLimits (slurm.conf(5)) sbatch takes such a job, and it pends for ever with
@@ -79,6 +83,7 @@ def check_partition(options: Mapping[str, str | None], origins: Origins = NOWHER
     Args:
         options: sbatch's long options by name.
         origins: Of the config's values, for the file and line of a refusal.
+        plan: Of a training, for the shapes that its batch can be split over.
 
     Returns:
         Why it was not looked at, where a busy controller gave no answer: sbatch waits longer, and
@@ -98,7 +103,7 @@ def check_partition(options: Mapping[str, str | None], origins: Origins = NOWHER
             raise no_controller(down) from error
         return f"{error.message}: not checked against the partition's limits"
     try:
-        _check(options, known)
+        _check(options, known, plan)
     except SlurmError as error:
         key = re.match(r"slurm\.\w+", error.message)
         place = origins.prefix(key[0]) if key else ""
@@ -125,7 +130,7 @@ def ask_what_is_given() -> Callable[[Mapping[str, str | None]], str]:
     return why_not
 
 
-def foreseen_refusal(options: Mapping[str, str | None]) -> str:
+def foreseen_refusal(options: Mapping[str, str | None], plan: Plan | None = None) -> str:
     """What `submit` would say of a job with such options, before it is typed.
 
     Slurm is asked once; a second time where it shows no partition, feature or node of that name.
@@ -142,7 +147,7 @@ def foreseen_refusal(options: Mapping[str, str | None]) -> str:
     if strange := unknown_partition(options.get("partition") or "", [it.name for it in known]):
         return strange
     try:
-        _check(options, known)
+        _check(options, known, plan)
     except SlurmError as error:
         return f"{error.message}: {error.hint}"
     features = [it.features for it in known]
@@ -152,7 +157,9 @@ def foreseen_refusal(options: Mapping[str, str | None]) -> str:
     return unknown_names(options, nodes, {*chain.from_iterable(filter(None, features))})
 
 
-def _check(options: Mapping[str, str | None], known: Sequence[Partition]) -> None:
+def _check(
+    options: Mapping[str, str | None], known: Sequence[Partition], plan: Plan | None = None
+) -> None:
     names = (options.get("partition") or "").split(",")
     named = [partition for partition in known if partition.name in names]
     asked = named or [partition for partition in known if partition.is_default]
@@ -160,7 +167,7 @@ def _check(options: Mapping[str, str | None], known: Sequence[Partition]) -> Non
         return  # sbatch refuses a name that is none
     if not options.get("qos"):
         _check_time(options, asked, known)
-    _check_nodes(options, asked)
+    _check_nodes(options, asked, plan)
     _check_what_is_there(options, named or known, known)
 
 
@@ -226,17 +233,14 @@ def _that_allows(
     return ""
 
 
-def _check_nodes(options: Mapping[str, str | None], asked: Sequence[Partition]) -> None:
+def _check_nodes(
+    options: Mapping[str, str | None], asked: Sequence[Partition], plan: Plan | None = None
+) -> None:
     nodes = int(options.get("nodes") or 1)
     lifted = bool(options.get("qos"))
     most = _most(asked, lambda partition: partition.nodes_of_a_job(is_lifted=lifted))
     if nodes > max(most.values()):
-        raise SlurmError(
-            f"slurm.nodes (slurm.spares among them) is {nodes}, more than the partition gives a"
-            f" job ({_shown(most)}), so the job would never start",
-            f"write --nodes {max(most.values())} or fewer, --spares too, or another slurm.partition"
-            " (`sinfo -s` lists them)",
-        )
+        raise too_many_nodes(nodes, most, _shown(most), plan)
 
 
 def _check_names(options: Mapping[str, str | None], asked: Sequence[Partition]) -> None:

@@ -195,3 +195,35 @@ def test_status_names_those_that_have_failed_alone(hpc, jobs: Slurm) -> None:
     end(c, "cancelled")
     both = f"{b.run_id} and {c.run_id}, which it waits for, did not complete: {resume} and"
     assert f"{both} hpc-train resume {c.run_id} let this one begin, too" in shows(hpc, waits)
+
+
+@pytest.mark.parametrize(
+    ("squeue", "sacct", "why", "fix"),
+    [
+        ("true", "true", ", and Slurm knows no job 33", "`squeue --me` and `sacct -X` list yours"),
+        ("true", "exit 1", "", "of another job of Slurm's: slurm.dependency=afterok:33"),
+        ("echo '33|RUNNING'", "exit 1", "", "of another job of Slurm's: slurm.dependency=afterok:"),
+        (
+            "echo '33|CANCELLED'",
+            "exit 1",
+            ", and job 33 has ended as CANCELLED",
+            "leave it out, name another job, or write slurm.dependency=afterany:33",
+        ),
+        (
+            "true",
+            "echo '33|FAILED'",
+            ", and job 33 has ended as FAILED",
+            "leave it out, name another job, or write slurm.dependency=afterany:33",
+        ),
+    ],
+)
+def test_what_no_job_can_wait_for_is_told_before_the_key_for_it(
+    hpc, taken, squeue: str, sacct: str, why: str, fix: str
+) -> None:
+    """The key was named, and refused next."""
+    taken.has("squeue", squeue)
+    taken.has("sacct", sacct)
+    said = hpc("submit", DIGITS, "--after", "33")
+    error, hint = said.err.splitlines()
+    assert (said.code, error) == (5, f"error: --after 33: 33 is no job of a run{why}")
+    assert hint.startswith(f"  fix: {fix}")

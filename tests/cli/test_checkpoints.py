@@ -58,6 +58,33 @@ def test_the_list_names_metric_and_value_and_status_has_the_path(hpc, run: RunDi
     assert told["path"] == best
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "digits --best val_acc",
+        "digits --best=val_acc",
+        "--best digits val_acc",
+        "--best val_acc digits",
+        "--best val_acc:max digits",
+    ],
+)
+def test_a_metric_behind_best_as_status_takes_it_is_told_as_it_is_typed(
+    hpc, run: RunDir, typed: str
+) -> None:
+    _, best = save(run, model(run, 6, 0.7), model(run, 12, 0.9))
+    said = hpc("checkpoints", *typed.split())
+    assert said.code == 2
+    fix = said.err.splitlines()[1].removeprefix("  fix: hpc-train ")
+    assert fix == "checkpoints digits --best --monitor val_acc"
+    assert hpc(*fix.split()).out == f"{best}\n"
+
+
+def test_another_word_too_many_is_no_metric(hpc, run: RunDir) -> None:
+    assert "one RUN at a time" in hpc("checkpoints", "digits", "val_acc").err
+    assert "one RUN at a time" in hpc("checkpoints", "digits", "--best", "a", "b").err
+    assert "--monitor" not in hpc("checkpoints", "digits", "--verify=1").err
+
+
 def test_a_model_that_was_deleted_is_not_the_best(hpc, run: RunDir) -> None:
     best, second = save(run, model(run, 6, 0.9), model(run, 12, 0.8))
     Path(best).unlink()

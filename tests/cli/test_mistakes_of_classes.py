@@ -238,9 +238,8 @@ class Data(LightningDataModule):
     words = ["submit", "cfg.yaml", "--dry-run", "--cluster", "local"]
     words += ["data.class_path=sets.Data", "data.init_args.root=$HOME/sets"]
     (project / "sets.py").write_text(code.format("str"))
-    refused(
-        hpc, project, words, 3, "data.init_args.root is $HOME/sets", "write ${oc.env:HOME}/sets;"
-    )
+    fix = "write 'data.init_args.root=${oc.env:HOME}/sets';"
+    refused(hpc, project, words, 3, "data.init_args.root is $HOME/sets", fix)
     (project / "sets.py").write_text(code.format("os.path.expandvars"))
     said = hpc(*words)
     assert (said.code, "a variable of the shell" in said.err) == (0, False), said

@@ -137,7 +137,7 @@ def test_a_runs_dir_that_cannot_be_filled_is_left_as_it_was(hpc, taken, tmp_path
         (["--name", ".."], "is 'run'"),
         (["name=a b"], "is 'a-b'"),
         (["--name", "a.b_c-1"], ""),
-        (["--time", "2:00"], 'slurm.time "2:00" is 2 min to Slurm (M:S); hours are written "2:00:'),
+        (["--time", "4:00"], 'slurm.time "4:00" is 4 min to Slurm (M:S); hours are written "4:00:'),
         (["slurm.time=90:30"], 'slurm.time "90:30" is 90 min 30 s to Slurm'),
         (["--time", "2:00:00"], ""),
         (["--time", "1-2:00"], ""),

@@ -113,3 +113,19 @@ def test_a_file_to_source_that_only_the_nodes_may_have_is_noted(hpc, taken, tmp_
     ):
         assert notes(line) == []
     assert notes("cd sub", ". no/site.sh") == []
+
+
+@pytest.mark.parametrize("how", [(), ("--dry-run",)])
+def test_a_cd_that_the_training_does_not_follow_is_noted(hpc, taken, tmp_path, how) -> None:
+    """As in an old batch script: the training began where it was submitted, without a word."""
+
+    def notes(*lines: str) -> list[str]:
+        said = hpc("submit", DIGITS, *how, f"env.setup=[{','.join(map(repr, lines))}]")
+        assert said.code == 0, said
+        return [it for it in said.err.splitlines() if it.startswith("note: ")]
+
+    moved = "note: env.setup.1: `cd /srv/sets` moves the job's shell and not the training, whose"
+    fix = "write whole paths (/srv/sets/...), or call os.chdir in your code"
+    told = [f"{moved} relative paths begin in {tmp_path}: {fix}"]
+    assert notes("true", "cd /srv/sets") == told
+    assert notes("cd /srv/sets; make; cd $SLURM_SUBMIT_DIR") == []

@@ -318,46 +318,6 @@ def test_one_sample_and_a_script_have_no_smaller_part(submit, capfd) -> None:
 
 
 @pytest.mark.parametrize(
-    ("time_", "longer"),
-    [
-        ("1", "0:02:00"),
-        ("2:30:00", "5:00:00"),
-        ("1-12", "3-00:00:00"),
-        ("UNLIMITED", ""),
-        ("", "0:40:00"),
-    ],
-)
-def test_a_run_that_its_limit_has_ended_is_gone_on_with_for_longer(
-    submit, capfd, time_: str, longer: str
-) -> None:
-    """With the same limit it ends there again."""
-    run = submit("my cfg.yaml", *(["--time", time_] if time_ else []))
-    reason = "the job's time limit came near; saved at step 9"
-    data = {"attempt": 0, "outcome": "timeout", "reason": reason, "last_step": 9}
-    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, {"attempt": 0}))
-    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
-    end(run, "timed_out", "requeue.enabled is false")
-    with_time = f" --time {longer}: twice as long as it had" if longer else ""
-    assert go_on(capfd, run, 11) == f"hpc-train resume {run.run_id}{with_time}"
-
-
-def test_a_run_whose_limit_somebody_has_shortened_is_gone_on_with_what_was_asked_for(
-    submit, capfd
-) -> None:
-    """Twice of it would be more than it had ever wanted."""
-    run = submit("my cfg.yaml", "--time", "20:00")
-    reason = (
-        "the job's limit was changed to 0:01:00, and 0:20:00 was asked for (x); saved at step 9"
-    )
-    data = {"attempt": 0, "outcome": "timeout", "reason": reason, "last_step": 9}
-    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, {"attempt": 0}))
-    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
-    end(run, "timed_out", "requeue.enabled is false")
-    same = f"hpc-train resume {run.run_id} --time 0:20:00: as was asked for"
-    assert go_on(capfd, run, 11) == same
-
-
-@pytest.mark.parametrize(
     ("mem", "reason", "more"),
     [
         ("1G", "its job had 4366 MiB of memory on that node, of 1024 MiB", "6G"),

@@ -174,3 +174,13 @@ def test_another_device_than_the_one_of_a_node_is_refused(
 ) -> None:
     more = f"trainer: {{devices: {asked}}}\n{shape}\n"
     assert refusal_in(nets, MODEL, "{class_path: nets.Data}", more).hint == hint
+
+
+def test_a_cluster_environment_of_lightnings_is_told_to_be_left_out(nets: Path) -> None:
+    """As its pages on Slurm have it; the fix named no place."""
+    kind = "lightning.pytorch.plugins.environments.SLURMEnvironment"
+    plugins = f"[{{class_path: {kind}, init_args: {{auto_requeue: true}}}}]"
+    more = f"trainer: {{plugins: {plugins}}}\n"
+    error = refusal_in(nets, MODEL, "{class_path: nets.Data}", more)
+    assert error.message.endswith("trainer.plugins is set by hpc-train")
+    assert error.hint.startswith("leave trainer.plugins out: the cluster environment and going on")

@@ -219,3 +219,52 @@ def test_an_environment_that_is_activated_brings_its_own_python() -> None:
     assert plan(env={"venv": "/venv"}).shell.python == "python"
     assert plan(env={"conda": "train"}).shell.python == "python"
     assert plan(env={"setup": ["source /x/bin/activate"]}).shell.python == "python"
+
+
+def test_all_that_is_refused_of_slurm_extra_is_told_at_once() -> None:
+    extra = {"gres": "gpu:2", "output": "o.txt", "nice": 3, "qos2": [1], "hold": True}
+    places = {f"slurm.extra.{key}": f"cfg.yaml:{at}" for at, key in enumerate(extra, 5)}
+    with pytest.raises(ConfigError) as caught:
+        make_plan(config(slurm={"extra": extra}), workdir="/", python="p", origins=Origins(places))
+    told = [it.message for it in (caught.value, *caught.value.others)]
+    assert [it.split()[0] + " " + it.split()[1].rstrip(":") for it in told] == [
+        "cfg.yaml:5: slurm.extra.gres",
+        "cfg.yaml:6: slurm.extra.output",
+        "cfg.yaml:8: slurm.extra.qos2",
+        "cfg.yaml:9: slurm.extra.hold",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("places", "message", "hint"),
+    [
+        (
+            {"mem": "cfg.yaml:7", "mem_per_cpu": "command line"},
+            "command line: slurm.mem_per_cpu stands beside slurm.mem (cfg.yaml:7)",
+            "write slurm.mem_per_cpu=1G slurm.mem=null",
+        ),
+        (
+            {"mem": "command line", "mem_per_cpu": "cfg.yaml:7"},
+            "command line: slurm.mem stands beside slurm.mem_per_cpu (cfg.yaml:7)",
+            "write slurm.mem=2G slurm.mem_per_cpu=null",
+        ),
+        (
+            {"mem": "cfg.yaml:7", "mem_per_cpu": "cfg.yaml:8"},
+            "cfg.yaml:8: slurm.mem_per_cpu stands beside slurm.mem (cfg.yaml:7)",
+            "keep one",
+        ),
+        (
+            {"mem": "command line", "mem_per_cpu": "command line"},
+            "command line: slurm.mem_per_cpu stands beside slurm.mem",
+            "keep one",
+        ),
+    ],
+)
+def test_two_kinds_of_memory_are_told_with_the_place_of_both(
+    places: dict[str, str], message: str, hint: str
+) -> None:
+    origins = Origins({f"slurm.{key}": place for key, place in places.items()})
+    both = {"mem": "2G", "mem_per_cpu": "1G"}
+    with pytest.raises(ConfigError) as caught:
+        make_plan(config(slurm=both), workdir="/", python="p", origins=origins)
+    assert (caught.value.message, caught.value.hint) == (message, hint)

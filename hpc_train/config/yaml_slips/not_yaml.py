@@ -11,6 +11,7 @@ import yaml
 from hpc_train.config.keys import SECTIONS
 from hpc_train.config.words import plain_one
 from hpc_train.config.yaml_slips.column_slips import column_slip, under_empty_key
+from hpc_train.config.yaml_slips.flow_interpolations import unquoted_interpolation
 from hpc_train.config.yaml_slips.missing_colons import (
     is_pair_of_a_known_key,
     lines_without_colon,
@@ -49,7 +50,7 @@ _FIXES = {
     "another document": "a config is one document: remove the line ---; two trainings, two files",
     "for merging": "<<: repeats the keys below an anchor, and there are none: put them below &name",
     "constructor for the tag": "write plain values: a class is class_path: package.module.Class,"
-    " a variable of the shell ${oc.env:NAME}, another file base: FILE",
+    ' a variable of the shell "${oc.env:NAME}", another file base: FILE',
     "hexdecimal number": "in double quotes a backslash is special: use single ones",
     "unknown escape": "in double quotes a backslash is special: use single ones",
 }
@@ -67,8 +68,8 @@ def no_mapping(node: yaml.Node, path: Path, text: str) -> ConfigError:
 
 def not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError:
     """The refusal of a text that PyYAML does not read, with what to write."""
-    if unclosed := _unclosed(error, path):
-        return unclosed
+    if told := unquoted_interpolation(error, path, text) or _unclosed(error, path):
+        return told
     if path.suffix != ".py" and (missing := lines_without_colon(text)):
         return _no_colon(missing, path)
     mark = place_of_error(error)
