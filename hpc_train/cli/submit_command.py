@@ -175,11 +175,12 @@ def _stay(
     job_id, backend = str(submitted.get("job_id")), str(submitted.get("backend"))
 
     def say() -> None:
+        if backend == "local":  # first: a cluster may have been meant
+            note_this_machine(loaded, is_asked=cluster == "local")
         _tell(run, job_id, backend, err=as_json)
         if backend == "local":
             plan = read_plan(run.directory)
             print_notes(notes_here(plan, os.environ, is_followed=follow or wait))
-            note_this_machine(loaded, is_asked=cluster == "local")
         on_slurm = backend == "slurm" and not follow  # who follows is told by that
         tell_unchecked(submitted)
         note_submission_to(backend, read_plan(run.directory))

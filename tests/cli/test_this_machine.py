@@ -87,7 +87,21 @@ def test_several_nodes_without_a_cluster_are_told_as_this_machine(hpc, taken, mo
     monkeypatch.delenv("SLURM_CONF")
     monkeypatch.setattr("hpc_train.backends.submit.USUAL_CONFIGS", ())
     said = hpc("submit", DIGITS, "--dry-run", "--nodes", "2", "--gpus", "1")
-    assert f"{NO_CLUSTER}: it trains on this machine, which stands for the 2 nodes\n" in said.err
+    here = "it trains on this machine, which stands for the 2 nodes"
+    fix = "export SLURM_CONF=/path/to/slurm.conf, or load the site's slurm module, and submit again"
+    assert f"{NO_CLUSTER}: {here}; for the cluster: {fix}\n" in said.err
+
+
+def test_a_training_that_stays_here_says_it_before_anything_else(hpc, taken, monkeypatch) -> None:
+    """It was the last line, below the commands that one types next."""
+    monkeypatch.delenv("SLURM_CONF")
+    monkeypatch.setattr("hpc_train.backends.submit.USUAL_CONFIGS", ())
+    monkeypatch.setattr("hpc_train.backends.start_run.submit_local", lambda *_: "4711")
+    said = hpc("submit", DIGITS, "--nodes", "1", "--gpus", "1", "--json")
+    assert said.code == 0, said
+    first, second = said.err.splitlines()[:2]
+    assert first.startswith(f"note: {NO_CLUSTER}")
+    assert second.startswith("submitted  on this machine")
 
 
 def test_where_slurm_is_asked_or_absent_nothing_is_noted(hpc, taken, without_slurm):
