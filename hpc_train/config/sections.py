@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, NoReturn
 
 
@@ -54,8 +55,8 @@ def _section_name(kind: type) -> str:
     """`slurm.` of SlurmConfig; empty for the config itself."""
     from hpc_train.config.schema import Config
 
-    fields = Config.__dataclass_fields__.values()
-    return next((f"{it.name}." for it in fields if it.default_factory is kind), "")
+    made: dict[object, str] = {it.default_factory: it.name for it in fields(Config)}
+    return f"{made[kind]}." if kind in made else ""
 
 
 def hint_for(section: Section, name: str) -> str:
