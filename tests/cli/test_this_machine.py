@@ -144,3 +144,21 @@ def test_where_no_cluster_is_or_in_a_job_of_it_nothing_is_said_of_one(
         assert "no job of Slurm's" not in hpc("run", DIGITS).err
     monkeypatch.setenv("PATH", "/nowhere")
     assert "no job of Slurm's" not in hpc("run", DIGITS).err
+
+
+def test_doctor_warns_where_slurms_commands_find_no_cluster(taken, monkeypatch) -> None:
+    """It passed, and a submission trained on the login node."""
+    from hpc_train.doctor.examine_slurm import check_slurm
+
+    for program in ("sbatch", "scontrol"):
+        taken.has(program, "echo no cluster >&2; exit 1")
+    monkeypatch.delenv("SLURM_CONF")
+    monkeypatch.setattr("hpc_train.backends.submit.USUAL_CONFIGS", ())
+    (finding,) = check_slurm({})
+    assert finding.level == "warn"
+    assert finding.fix.startswith("for the cluster: export SLURM_CONF=/path/to/slurm.conf")
+
+
+def test_a_rendered_script_says_that_it_keeps_the_values_of_now(hpc, tmp_path: Path) -> None:
+    said = hpc("render", DIGITS, "-o", str(tmp_path / "job.sbatch"))
+    assert f"it keeps the values that {DIGITS} has now: render it again after a change" in said.err
