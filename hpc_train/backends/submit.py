@@ -34,6 +34,8 @@ from hpc_train.slurm.refusals import UNAVAILABLE, refusal_error
 from hpc_train.slurm.site import check_one_cluster
 
 USUAL_CONFIGS = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf")
+# What a shell lacks in which Slurm's commands find no cluster.
+NAME_CLUSTER = "export SLURM_CONF=/path/to/slurm.conf, or load the site's slurm module"
 FOREVER_MIN = 60 * 24 * 365
 _ONE_AT_A_TIME = threading.Lock()  # the environment and standard error are the whole process's
 

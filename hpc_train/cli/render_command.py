@@ -78,6 +78,10 @@ def command(
     _write(output, script, cfg, force=force)
     by_sbatch = f"submit it in this folder: sbatch {shell_word(str(output))}"
     click.echo(f"written; {'type each line on its machine' if launcher else by_sbatch}", err=True)
+    if not launcher:
+        click.echo(
+            f"it keeps the values that {cfg} has now: render it again after a change", err=True
+        )
     return 0
 
 

@@ -192,7 +192,7 @@ def note_this_machine(loaded: LoadedConfig, *, is_asked: bool) -> None:
         loaded: Its config.
         is_asked: Whether `--cluster local` was written.
     """
-    from hpc_train.backends.submit import is_configured
+    from hpc_train.backends.submit import NAME_CLUSTER, is_configured
     from hpc_train.slurm.command import is_available
 
     slurm, notes = loaded.config.slurm, []
@@ -202,7 +202,7 @@ def note_this_machine(loaded: LoadedConfig, *, is_asked: bool) -> None:
     why += f", which stands for the {slurm.nodes} nodes" if is_several else ""
     if not is_asked and has_commands:
         no_cluster = "sbatch is here and no cluster behind it (SLURM_CONF is not set)"
-        notes.append(f"{no_cluster}: {why}")
+        notes.append(f"{no_cluster}: {why}; for the cluster: {NAME_CLUSTER}, and submit again")
     only_typed = is_asked or has_commands
     keys = [
         f"slurm.{name}"

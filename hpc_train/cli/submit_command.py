@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -42,7 +44,19 @@ from hpc_train.runs.run_word import run_word
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
 
+F = TypeVar("F", bound=Callable[..., Any])
 _TO_ASK = "; --test-only asks Slurm whether and when it would start"
+
+
+def _tells_memory(function: F) -> F:
+    """A memory that the command refuses for want of its unit is told with what nodes have."""
+
+    @functools.wraps(function)
+    def wrapped(*arguments: Any, **keywords: Any) -> Any:
+        with memory_of_slurm(keywords["cluster"]):
+            return function(*arguments, **keywords)
+
+    return cast("F", wrapped)
 
 
 @click.command("submit", cls=ConfigCommand)
@@ -65,6 +79,7 @@ _TO_ASK = "; --test-only asks Slurm whether and when it would start"
     help="With --test-only: the start in each, the earliest first.",
 )
 @json_option
+@_tells_memory
 def command(
     cfg: Path,
     overrides: tuple[str, ...],
@@ -90,32 +105,25 @@ def command(
     """
     order: dict[str, Any] = {"after": after, "smoke": smoke, "bench_first": bench_first}
     where = _asked_cluster(cluster, test_only)
-    with memory_of_slurm(where):
-        loaded = load_config(cfg, overrides, flags, sweep=sweep, devices=devices, cluster=where)
-        if loaded.config.sweep:
-            only = {"--follow": follow, "--wait": wait, "--test-only": test_only}
-            only["--cluster local"] = cluster == "local"
-            return _submit_sweep(
-                loaded, at_most, order, dry_run=dry_run, only=only, as_json=as_json
-            )
-        if at_most is not None:
-            raise UsageError(
-                "--at-most is for a sweep, and there is none", "give --sweep KEY=VALUES"
-            )
-        if dry_run:
-            check_prerequisite(loaded, **order, cluster=cluster, dry_run=True)
-            return _dry_run(loaded, cluster, verbose=verbose, as_json=as_json)
-        if test_only:
-            from hpc_train.cli.start_estimates import print_starts
+    loaded = load_config(cfg, overrides, flags, sweep=sweep, devices=devices, cluster=where)
+    if loaded.config.sweep:
+        only = {"--follow": follow, "--wait": wait, "--test-only": test_only}
+        only["--cluster local"] = cluster == "local"
+        return _submit_sweep(loaded, at_most, order, dry_run=dry_run, only=only, as_json=as_json)
+    if at_most is not None:
+        raise UsageError("--at-most is for a sweep, and there is none", "give --sweep KEY=VALUES")
+    if dry_run:
+        check_prerequisite(loaded, **order, cluster=cluster, dry_run=True)
+        return _dry_run(loaded, cluster, verbose=verbose, as_json=as_json)
+    if test_only:
+        from hpc_train.cli.start_estimates import print_starts
 
-            return print_starts(loaded, partitions, as_json=as_json)
-        if partitions:
-            raise UsageError(
-                "--partitions is for --test-only", "--partition takes several, by commas"
-            )
-        first = prerequisite(loaded, **order, cluster=cluster, err=as_json)
-        run = api.submit(loaded, cluster=cluster, after=first)
-        return _stay(run, loaded, cluster, follow=follow, wait=wait, as_json=as_json)
+        return print_starts(loaded, partitions, as_json=as_json)
+    if partitions:
+        raise UsageError("--partitions is for --test-only", "--partition takes several, by commas")
+    first = prerequisite(loaded, **order, cluster=cluster, err=as_json)
+    run = api.submit(loaded, cluster=cluster, after=first)
+    return _stay(run, loaded, cluster, follow=follow, wait=wait, as_json=as_json)
 
 
 def _asked_cluster(cluster: str | None, test_only: bool) -> str | None:
@@ -175,11 +183,12 @@ def _stay(
     job_id, backend = str(submitted.get("job_id")), str(submitted.get("backend"))
 
     def say() -> None:
+        if backend == "local":  # first: a cluster may have been meant
+            note_this_machine(loaded, is_asked=cluster == "local")
         _tell(run, job_id, backend, err=as_json)
         if backend == "local":
             plan = read_plan(run.directory)
             print_notes(notes_here(plan, os.environ, is_followed=follow or wait))
-            note_this_machine(loaded, is_asked=cluster == "local")
         on_slurm = backend == "slurm" and not follow  # who follows is told by that
         tell_unchecked(submitted)
         note_submission_to(backend, read_plan(run.directory))

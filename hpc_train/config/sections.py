@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, NoReturn
 
 
@@ -23,6 +24,24 @@ class Section:
             """Raise AttributeError."""
             raise self._no_key(name)
 
+        __iter__ = __contains__ = None  # or Python would take them from 0 on by `__getitem__`
+
+        def __getitem__(self, name: object) -> NoReturn:
+            """Raise TypeError, with what to write."""
+            raise self._no_brackets(name)
+
+        def __setitem__(self, name: object, value: object) -> NoReturn:
+            """Raise TypeError as well."""
+            raise self._no_brackets(name)
+
+        def _no_brackets(self, name: object) -> TypeError:
+            first, _, below = str(name).partition(".")
+            is_field = first in type(self).__dataclass_fields__
+            key = f"{_section_name(type(self))}{first}{'.' if below else ''}{below}"
+            said = f"write {in_python(key)}" if is_field else hint_for(self, first)
+            hint = f": {said}" if said else ""
+            return TypeError(f"a {type(self).__name__} has no keys in brackets{hint}")
+
         def _no_key(self, name: str) -> AttributeError:
             what = f"{type(self).__name__} has no {name!r}"
             # Tools ask for names that begin with an underscore, and want no words.
@@ -30,6 +49,14 @@ class Section:
             # An object, and Python would propose a name of its own behind it.
             told = {"name": name, "obj": None} if hint else {}
             return AttributeError(f"{what}: {hint}" if hint else what, **told)
+
+
+def _section_name(kind: type) -> str:
+    """`slurm.` of SlurmConfig; empty for the config itself."""
+    from hpc_train.config.schema import Config
+
+    made: dict[object, str] = {it.default_factory: it.name for it in fields(Config)}
+    return f"{made[kind]}." if kind in made else ""
 
 
 def hint_for(section: Section, name: str) -> str:

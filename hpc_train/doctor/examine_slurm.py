@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from hpc_train.backends.submit import is_configured
+from hpc_train.backends.submit import NAME_CLUSTER, is_configured
 from hpc_train.errors import SlurmError
 from hpc_train.plan.hostlist import folded
 from hpc_train.preflight.checks.findings import Finding
@@ -28,8 +28,8 @@ def check_slurm(environ: Mapping[str, str]) -> list[Finding]:
     except SlurmError as error:
         if is_configured(environ):
             return [Finding("", "", "slurm", "fail", error.message, _ALIVE)]
-        text = "its commands are here and no cluster behind them: --cluster local, or run"
-        return [Finding("", "", "slurm", "ok", text)]
+        text = "its commands are here and no cluster behind them: submit trains on this machine"
+        return [Finding("", "", "slurm", "warn", text, f"for the cluster: {NAME_CLUSTER}")]
 
 
 def check_site(site: SlurmSite) -> Iterator[Finding]:

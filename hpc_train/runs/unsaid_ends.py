@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from hpc_train.plan.setup_watch import SHELL_ENDED
 from hpc_train.plan.states import SUBMIT_AGAIN, RunState
 from hpc_train.runs.events import EventKind
 from hpc_train.runs.history import AttemptRecord
@@ -14,6 +16,8 @@ from hpc_train.runs.scheduler_view import SchedulerView
 UNOPENED_LOG = ("JobLaunchFailure", "RaisedSignal:53")
 ENDED_BEFORE = "the job ended before"  # of one in which no attempt has begun
 _SHELL_ENDED = "with exit code 0: a line of env.setup ends its shell (exit, exec)"
+_OF_BASH = re.compile(r"(?P<file>\S+): line (?P<line>\d+): (?P<said>.+)")
+_UNBOUND = re.compile(r"(\w+): unbound variable")
 # Ended by nobody's word: the log of the job itself is all that tells.
 UNEXPLAINED = (RunState.FAILED, RunState.LOST)
 
@@ -44,6 +48,23 @@ def cancelled_without_an_end(
     return f"cancelled before {what} began{waited}"
 
 
+def _last_said(words: Sequence[str]) -> Sequence[str]:
+    """The error and its fix, where a line of env.setup has ended the shell with bash's own reason.
+
+    Bash says it in the line before: of a variable that is not set, and of `${NAME:?reason}`.
+    """
+    found = _OF_BASH.fullmatch(words[-3]) if len(words) > 2 else None
+    if found is None or not words[-2].startswith(f"hpc-train: error: {SHELL_ENDED}"):
+        return words[-2:]
+    is_of_job = found["file"].endswith(("slurm_script", "bash"))
+    where = "" if is_of_job else f" ({found['file']}:{found['line']})"
+    error = f"{words[-2]}: {found['said']}{where}"
+    if not (unset := _UNBOUND.fullmatch(found["said"])):
+        return error, words[-1]
+    give = f"export {unset[1]}=... in a line before it, or in the shell that submits"
+    return error, f"fix: {give}; or write ${{{unset[1]}:-}} (by set -u what is not set is an error)"
+
+
 def without_an_end(state: RunState, view: SchedulerView, *, begun: bool, on_slurm: bool) -> str:
     """Why a run is over that does not say so itself; the job's own log knows most."""
     if state in UNEXPLAINED and view.last_words:
@@ -51,7 +72,7 @@ def without_an_end(state: RunState, view: SchedulerView, *, begun: bool, on_slur
         when += f", {_SHELL_ENDED}" if view.untrained else ""
         if any(it.startswith("hpc-train: error: ") for it in view.last_words):
             when = "before its training was over" if begun else when
-        return f"the job ended {when}: {'; '.join(view.last_words[-2:])}"
+        return f"the job ended {when}: {'; '.join(_last_said(view.last_words))}"
     if state is RunState.LOST:
         if view.reason:
             return view.reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,23 @@ def test_several_nodes_without_a_cluster_are_told_as_this_machine(hpc, taken, mo
     monkeypatch.delenv("SLURM_CONF")
     monkeypatch.setattr("hpc_train.backends.submit.USUAL_CONFIGS", ())
     said = hpc("submit", DIGITS, "--dry-run", "--nodes", "2", "--gpus", "1")
-    assert f"{NO_CLUSTER}: it trains on this machine, which stands for the 2 nodes\n" in said.err
+    here = "it trains on this machine, which stands for the 2 nodes"
+    fix = "export SLURM_CONF=/path/to/slurm.conf, or load the site's slurm module, and submit again"
+    assert f"{NO_CLUSTER}: {here}; for the cluster: {fix}\n" in said.err
+
+
+def test_a_training_that_stays_here_says_it_before_anything_else(hpc, taken, monkeypatch) -> None:
+    """It was the last line, below the commands that one types next."""
+    monkeypatch.delenv("SLURM_CONF")
+    monkeypatch.setattr("hpc_train.backends.submit.USUAL_CONFIGS", ())
+    monkeypatch.setattr("hpc_train.backends.start_run.submit_local", lambda *_: "4711")
+    told = "hpc_train.cli.submit_command._tell"
+    monkeypatch.setattr(told, lambda *_, **__: print("submitted", file=sys.stderr))
+    said = hpc("submit", DIGITS, "--nodes", "1", "--gpus", "1")
+    assert said.code == 0, said
+    first, second = said.err.splitlines()[:2]
+    assert first.startswith(f"note: {NO_CLUSTER}")
+    assert second == "submitted"
 
 
 def test_where_slurm_is_asked_or_absent_nothing_is_noted(hpc, taken, without_slurm):
@@ -127,3 +144,21 @@ def test_where_no_cluster_is_or_in_a_job_of_it_nothing_is_said_of_one(
         assert "no job of Slurm's" not in hpc("run", DIGITS).err
     monkeypatch.setenv("PATH", "/nowhere")
     assert "no job of Slurm's" not in hpc("run", DIGITS).err
+
+
+def test_doctor_warns_where_slurms_commands_find_no_cluster(taken, monkeypatch) -> None:
+    """It passed, and a submission trained on the login node."""
+    from hpc_train.doctor.examine_slurm import check_slurm
+
+    for program in ("sbatch", "scontrol"):
+        taken.has(program, "echo no cluster >&2; exit 1")
+    monkeypatch.delenv("SLURM_CONF")
+    monkeypatch.setattr("hpc_train.backends.submit.USUAL_CONFIGS", ())
+    (finding,) = check_slurm({})
+    assert finding.level == "warn"
+    assert finding.fix.startswith("for the cluster: export SLURM_CONF=/path/to/slurm.conf")
+
+
+def test_a_rendered_script_says_that_it_keeps_the_values_of_now(hpc, tmp_path: Path) -> None:
+    said = hpc("render", DIGITS, "-o", str(tmp_path / "job.sbatch"))
+    assert f"it keeps the values that {DIGITS} has now: render it again after a change" in said.err

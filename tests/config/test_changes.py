@@ -166,3 +166,30 @@ def test_packages_of_ours_are_imported_all_the_same() -> None:
         "hpc_train.plan",
         "hpc_train.report",
     ]
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("['trainer']", "a Config has no keys in brackets: write loaded.config.trainer"),
+        ("['trainer.max_epochs']", "brackets: write loaded.config.trainer['max_epochs']"),
+        (".slurm['nodes']", "a SlurmConfig has no keys in brackets: write loaded.config.slurm.no"),
+        ("['slurm.nodes']", "a Config has no keys in brackets: write loaded.config.slurm.nodes"),
+        ("['trainr']", "a Config has no keys in brackets: did you mean 'trainer' or 'container'?"),
+        ("['max_epochs']", "brackets: write loaded.config.trainer['max_epochs']"),
+        ("[0]", "a Config has no keys in brackets"),
+    ],
+)
+def test_a_key_in_brackets_is_told_as_it_is_written(loaded: Any, key: str, said: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        eval(f"loaded.config{key}")
+    assert said in str(caught.value)
+    with pytest.raises(TypeError) as caught:
+        exec(f"loaded.config{key} = 5")
+    assert said in str(caught.value)
+
+
+def test_a_config_is_still_no_list_of_keys(loaded: Any) -> None:
+    for use in (list, dict, lambda it: "name" in it):
+        with pytest.raises(TypeError):
+            use(loaded.config)
