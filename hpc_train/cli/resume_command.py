@@ -88,6 +88,7 @@ def command(
         print_dry_run(
             again.plan,
             again.script,
+            with_script=(cluster or again.cluster) != "local",
             verbose=verbose,
             as_json=as_json,
             first_step=first_step,

@@ -32,8 +32,10 @@ class Data(LightningDataModule):
         ("[optimizer, sched]", "return [optimizer], [sched]"),
         (
             "optimizer, lower",
-            ('return {"optimizer": optimizer, "lr_scheduler": {"scheduler": lower, "monitor":'
-            ' "val_loss"}}'),
+            (
+                'return {"optimizer": optimizer, "lr_scheduler": {"scheduler": lower, "monitor":'
+                ' "val_loss"}}'
+            ),
         ),
         (
             "optimizer, torch.optim.lr_scheduler.StepLR(optimizer, 2)",
