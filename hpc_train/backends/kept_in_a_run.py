@@ -17,6 +17,7 @@ from hpc_train.backends.compare_runs import (
     written_config,
 )
 from hpc_train.backends.lengthen import LENGTH_KEYS
+from hpc_train.backends.same_values import in_parts
 from hpc_train.backends.submit_again import (
     as_typed_here,
     can_submit_again,
@@ -225,7 +226,8 @@ def _changed_text(run: RunDir, now: ConfigChanges) -> str:
     names = {as_typed_here(name) for name in files if name not in ("", DEFAULT)} or {
         as_typed_here(written_config(run)["file"])
     }
-    shown = [f"{key} {said(old)} -> {said(new)}" for key, (old, new) in now.pairs.items()]
+    parts = (it for key, pair in now.pairs.items() for it in in_parts(key, *pair))
+    shown = [f"{key} {said(old)} -> {said(new)}" for key, old, new in parts]
     more = f" and {len(shown) - MOST_SHOWN} more" if shown[MOST_SHOWN:] else ""
     have = "have" if len(names) > 1 else "has"
     what = f"{', '.join(sorted(names))} {have} changed since the submission"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from hpc_train.config.specs import INIT_ARGS, TARGET, is_object, read_tree
+from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_tree
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.hostlist import expand
 from hpc_train.plan.units import memory_mib, time_s
@@ -29,6 +29,34 @@ def is_same_value(key: str, before: object, after: object) -> bool:
             return _READ[key](before) == _READ[key](after)
         return False
     return isinstance(before, (list, dict)) and in_one_form(before, key) == in_one_form(after, key)
+
+
+def in_parts(key: str, before: object, after: object) -> Iterator[tuple[str, object, object]]:
+    """What differs of a value: of lists of equal length each element that does, by its path.
+
+    `trainer.callbacks.0.init_args.patience`, 3 and 2. None stands for what only one has.
+    """
+    if before == after:
+        return
+    old, new = _by_name(before), _by_name(after)
+    is_same_kind = type(before) is type(after) and bool(old) and bool(new)
+    is_list = isinstance(before, list)
+    if is_same_kind and (old.keys() == new.keys() if is_list else _alike(old, new)):
+        for name in {**old, **new}:
+            yield from in_parts(f"{key}.{name}", old.get(name), new.get(name))
+    else:
+        yield key, before, after
+
+
+def _by_name(value: object) -> Mapping[str, object]:
+    if isinstance(value, list):
+        return {str(number): it for number, it in enumerate(value)}
+    return {str(name): it for name, it in value.items()} if isinstance(value, Mapping) else {}
+
+
+def _alike(before: Mapping[str, object], after: Mapping[str, object]) -> bool:
+    """Whether both are of one class, where they are of any."""
+    return all(before.get(it) == after.get(it) for it in (CLASS_PATH, TARGET))
 
 
 def in_one_form(value: Any, key: str) -> Any:

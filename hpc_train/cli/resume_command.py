@@ -83,16 +83,7 @@ def command(
     found = _found(run, runs_dir, overrides)
     again, first_step = _planned(found, overrides, flags, new_snapshot=new_snapshot)
     if dry_run:
-        from hpc_train.cli.plan_text import print_dry_run
-
-        print_dry_run(
-            again.plan,
-            again.script,
-            verbose=verbose,
-            as_json=as_json,
-            first_step=first_step,
-            run=found.directory.run_id,
-        )
+        _print_dry_run(found, again, first_step, cluster, verbose=verbose, as_json=as_json)
         return 0
     job_id = found.go_on(again, cluster=cluster)
 
@@ -101,6 +92,28 @@ def command(
         click.echo(f"watch      hpc-train status {run_word(found.directory.path)}", err=as_json)
 
     return tell_and_stay(found, {"job_id": job_id}, say, follow=follow, wait=wait, as_json=as_json)
+
+
+def _print_dry_run(
+    found: api.Run,
+    again: NextPlan,
+    first_step: int | None,
+    cluster: str | None,
+    *,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    from hpc_train.cli.plan_text import print_dry_run
+
+    print_dry_run(
+        again.plan,
+        again.script,
+        with_script=(cluster or again.cluster) != "local",
+        verbose=verbose,
+        as_json=as_json,
+        first_step=first_step,
+        run=found.directory.run_id,
+    )
 
 
 def _found(word: str, runs_dir: Path | None, overrides: Sequence[str]) -> api.Run:

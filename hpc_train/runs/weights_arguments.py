@@ -67,7 +67,11 @@ def run_of_weights(path: Path) -> RunDir | None:
 
 
 def other_arguments(
-    run: RunDir, class_path: str, now: Mapping[str, Any], search_path: Sequence[str]
+    run: RunDir,
+    class_path: str,
+    now: Mapping[str, Any],
+    search_path: Sequence[str],
+    saved: Mapping[str, Any] | None = None,
 ) -> list[OtherArgument]:
     """Those of the model that may give its weights another shape.
 
@@ -78,6 +82,8 @@ def other_arguments(
         class_path: Of the model that is to begin with them.
         now: Its arguments.
         search_path: As `sys.path`, with the user's folder first.
+        saved: What the model itself has saved with its weights, where that is known: of a default
+            that has changed in the code since, the text tells only what it is now.
 
     Returns:
         None of them where it was another class, or nobody knows.
@@ -90,9 +96,9 @@ def other_arguments(
         return []
     found = locate(class_path, search_path)
     defaults = defaults_of(found) if found else {}
-    changed = []
-    for name in dict.fromkeys([*now, *then.init_args]):
-        was = then.init_args.get(name, defaults.get(name, _UNKNOWN))
+    changed, kept = [], saved or {}
+    for name in dict.fromkeys([*now, *then.init_args, *(it for it in kept if it in defaults)]):
+        was = then.init_args.get(name, kept.get(name, defaults.get(name, _UNKNOWN)))
         is_now = now.get(name, defaults.get(name, _UNKNOWN))
         if _plain(was) != _plain(is_now) and not (_is_a_rate(was) or _is_a_rate(is_now)):
             changed.append(OtherArgument(name, was, is_now, name not in then.init_args))

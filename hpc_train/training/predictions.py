@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from hpc_train.runs.ranks import leave_note
 from hpc_train.training.private.lightning import pl
 from hpc_train.training.resume.lightning_adapter import LightningAdapter
 
@@ -54,11 +55,15 @@ class PredictionFiles(pl.Callback):
             self._folder.mkdir(parents=True, exist_ok=True)
             torch.save(part, self._folder / f"{name}-rank-{trainer.global_rank}.pt")
             trainer.strategy.barrier("predictions")
-            if trainer.is_global_zero:
-                _put_together(self._folder, name, trainer.world_size)
+            if trainer.is_global_zero and (
+                said := _put_together(self._folder, name, trainer.world_size)
+            ):
+                rank = self._adapter.state.rank
+                leave_note(rank.run.attempt(rank.attempt), said)
 
 
-def _put_together(folder: Path, name: str, ranks: int) -> None:
+def _put_together(folder: Path, name: str, ranks: int) -> str:
+    """Make one file of those of the ranks; what is to be said where that cannot be, else empty."""
     files = [folder / f"{name}-rank-{rank}.pt" for rank in range(ranks)]
     parts = [torch.load(file, weights_only=False) for file in files]
     indices = [batch for part in parts for batch in part["indices"]]
@@ -66,11 +71,25 @@ def _put_together(folder: Path, name: str, ranks: int) -> None:
         whole = in_order(indices, [output for part in parts for output in part["outputs"]])
     except ValueError as error:
         print(f"predictions  {folder}/{name}-rank-*.pt: {error}", flush=True)  # noqa: T201
-        return
+        given = next((it for part in parts for it in part["outputs"]), None)
+        return _left_apart(files, name, given)
     torch.save(whole, folder / f"{name}.pt")
     for file in files:
         file.unlink()
     print(f"predictions  {folder / name}.pt", flush=True)  # noqa: T201 - a rank's log
+    return ""
+
+
+def _left_apart(files: list[Path], name: str, given: Any) -> str:
+    """How to read the ranks' own files, and what predict_step has to return for one of them all."""
+    has_rows = isinstance(given, (Tensor, list, tuple, Mapping))
+    what = f"a {type(given).__name__} a batch" + (", without a row a sample" if has_rows else "")
+    more = f" (and {len(files) - 1} more)" if len(files) > 1 else ""
+    read = f'torch.load("{files[0]}", weights_only=False)["outputs"]'
+    return (
+        f"predict_step gives {what}, so that there is no {name}.pt: {read} has what each batch"
+        f" gave{more}; for one file in the order of the data, return a tensor with a row a sample"
+    )
 
 
 def in_order(indices: list[list[int]], outputs: list[Any]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from hpc_train.config.fit.left_out_layers import KEY, is_left_out
-from hpc_train.errors import CheckError
+from hpc_train.errors import CheckError, HpcTrainError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.runs.layout import RunDir
@@ -132,7 +132,8 @@ def _fix(said: str, plan: Plan | None) -> str:
     others = []
     if run and model:
         path = [str(Path.cwd()), *sys.path]
-        others = other_arguments(run, model.class_path, model.init_args, path)
+        saved = _saved_arguments(Path(plan.weights)) if plan else {}
+        others = other_arguments(run, model.class_path, model.init_args, path, saved)
     needed = _of_shapes(said, others)
     if not run or not needed:
         had = "the init_args it had then"
@@ -146,6 +147,16 @@ def _fix(said: str, plan: Plan | None) -> str:
     if plan and plan.verb != "fit":
         return f"hpc-train {plan.verb} {run_word(run.path)} {typed}, as {had}"
     return f"{SUBMIT_AGAIN} {typed} as {had}, or name the weights of such a model"
+
+
+def _saved_arguments(path: Path) -> Mapping[str, Any]:
+    """What `self.save_hyperparameters()` has put beside the weights; empty without it."""
+    try:
+        held = load_tensors(path) if path.is_file() else {}
+    except HpcTrainError:
+        return {}
+    saved = held.get("hyper_parameters") if isinstance(held, Mapping) else None
+    return saved if isinstance(saved, Mapping) else {}
 
 
 def _of_shapes(said: str, others: list[OtherArgument]) -> list[OtherArgument]:

@@ -56,6 +56,13 @@ def test_a_dry_run_shows_the_next_job_and_writes_nothing(hpc, stopped: RunDir) -
     assert contents(stopped) == before
 
 
+def test_a_dry_run_on_this_machine_shows_no_script_of_slurm(hpc, stopped: RunDir) -> None:
+    said = hpc("resume", "x", "--dry-run", "--cluster", "local")
+    assert said.code == 0, said
+    assert "#SBATCH" not in said.out
+    assert "\ngoes on    from the beginning" in said.out
+
+
 def test_a_dry_run_says_at_which_step_it_goes_on(hpc, stopped: RunDir) -> None:
     nothing = "\ngoes on    from the beginning: nothing is saved\n"
     assert nothing in hpc("resume", "x", "--dry-run").out

@@ -76,6 +76,24 @@ def test_another_model_in_the_file_is_told_with_what_to_type(
         json.loads(said.out)
 
 
+def test_a_change_within_a_list_is_told_by_its_place(hpc, taken, tmp_path: Path) -> None:
+    """Both lists of callbacks were told whole, over six lines."""
+    (tmp_path / "nets.py").write_text(NETS)
+    stops = "{class_path: pytorch_lightning.callbacks.EarlyStopping, init_args: {monitor: x%s}}"
+    rates = "{class_path: pytorch_lightning.callbacks.LearningRateMonitor}"
+    text = CONFIG.replace("trainer: {", f"trainer: {{callbacks: [{stops}, {rates}], ")
+    (tmp_path / "cfg.yaml").write_text(text % ", patience: 3")
+    submitted(hpc)
+    at = "trainer.callbacks.0.init_args.patience"
+    for now, told in {", patience: 2": "3 -> 2", "": "3 -> (absent)"}.items():
+        (tmp_path / "cfg.yaml").write_text(text % now)
+        [note] = changed(hpc("resume", "x", "--dry-run"))
+        assert f"since the submission: {at} {told}; a run keeps its own config" in note
+    (tmp_path / "cfg.yaml").write_text(text.replace(f", {rates}", "") % ", patience: 3")
+    [note] = changed(hpc("resume", "x", "--dry-run"))
+    assert "since the submission: trainer.callbacks [{" in note
+
+
 def test_an_unchanged_file_under_what_was_typed_says_nothing(hpc, stopped: RunDir) -> None:
     assert changed(hpc("resume", "x", "--dry-run")) == []
     assert changed(hpc("resume", "x", "--dry-run", "slurm.time=0:40:00")) == []

@@ -25,6 +25,7 @@ class Data(LightningDataModule):
     def train_dataloader(self): return DataLoader(self.train, 4, shuffle=True)
     def test_dataloader(self): return DataLoader(self.hold, 4)
     def predict_dataloader(self): return DataLoader(self.hold, 4)
+    hold = bare = ()
 """
 FORWARD = "def forward(self, x): return self.head(x)"
 PREDICTED = "predict_dataloader(self): return DataLoader(self.hold, 4)"

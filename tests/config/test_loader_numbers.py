@@ -79,7 +79,7 @@ def test_a_number_that_the_class_keeps_is_noted_as_a_literal_is(
         ("self.size", "if of: self.size = 32", ""),
         ("self.size", "self.kept, self.size = size, of", ""),
         ("self.size", "self.size, self.kept = of", ""),
-        ("self.hparams.size", "", ""),
+        ("self.hparams.get('size', 8)", "", ""),
         ("self.hparams.size", "self.save_hyperparameters('none')", ""),
         ("self.hparams.size", "size = 8\n        self.save_hyperparameters()", ""),
         ("self.size", "self.size = 32\n        setattr(self, 'size', 8)", ""),

@@ -21,6 +21,13 @@ class Numbers(Dataset[Tensor]):
         return torch.tensor([float(index)])
 
 
+class Table:
+    """As a DataFrame is one: no tensor, and no list."""
+
+    def __init__(self, rows: Tensor) -> None:
+        self.rows = rows
+
+
 class Streamed(IterableDataset[Tensor]):
     def __iter__(self) -> Any:
         yield from (Numbers(5)[index] for index in range(5))
@@ -71,6 +78,8 @@ class Weighted(pl.LightningModule):
             return {"x": batch[:, 0], "names": [f"n{int(item)}" for item in batch]}
         if self.kind == "mean":
             return batch.mean()
+        if self.kind == "table":
+            return Table(batch)
         if self.kind == "ragged":
             return [torch.zeros(int(item)) for item in batch]
         return batch[:, 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,8 +39,35 @@ def test_the_folder_is_named_with_the_line_that_makes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[], object]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(globals(), "os", os)
     made = 'write os.makedirs("out", exist_ok=True) in front of that line'
     assert fix(make) == f"there is no folder {tmp_path / 'out'}: {made}"
+
+
+PLOTS = "out/a.txt"
+
+
+@pytest.mark.parametrize(
+    ("make", "has_path", "made"),
+    [
+        (lambda: Path(PLOTS).write_text("x"), True, "Path(PLOTS).parent.mkdir(parents=True, "),
+        (lambda: torch.save(SAMPLE, PLOTS), True, 'Path("out").mkdir(parents=True, '),
+        (lambda: torch.save(SAMPLE, PLOTS), False, 'import os, and os.makedirs("out", '),
+    ],
+)
+def test_the_line_that_makes_it_runs_in_that_file(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[], object],
+    has_path: bool,
+    made: str,
+) -> None:
+    """A file that has no `import os` ended with a NameError once it had the line."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(globals(), "os")
+    if not has_path:
+        monkeypatch.setitem(globals(), "Path", None)
+    assert f"there is no folder {tmp_path / 'out'}: write {made}exist_ok=True)" in fix(make)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from torch.distributed import checkpoint as dcp
 from hpc_train.errors import CheckError
 from hpc_train.plan.plan import ObjectSpec, Plan
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import read_notes
 from hpc_train.training.predictions import in_order
 from hpc_train.training.weights import load_weights
 from tests.training.launched import Ended, make_plan, run_ranks
@@ -76,6 +77,27 @@ def test_predictions_come_in_the_order_of_the_data_set(tmp_path: Path, weights: 
     for number, n in enumerate((10, 11)):
         got = torch.load(run.predictions / f"predictions-{number}.pt", weights_only=True)
         assert got.tolist() == list(range(n))
+
+
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [("table", "a Table a batch"), ("mean", "a Tensor a batch, without a row a sample")],
+)
+def test_outputs_that_are_left_apart_are_noted_with_how_to_read_them(
+    tmp_path: Path, weights: Path, kind: str, what: str
+) -> None:
+    """torch.load alone refuses a DataFrame, and the run was complete without a word."""
+    plan = a_plan(tmp_path, 1, n=4)
+    model = ObjectSpec(f"{MODULE}.Weighted", {"kind": kind})
+    plan = dataclasses.replace(plan, training=dataclasses.replace(plan.training, model=model))
+    ended, run = evaluate(plan, weights, "predict", tmp_path)
+    assert ended.codes == [0], ended.log(0)
+    (note,) = read_notes(run.attempt(0))
+    file = run.predictions / "predictions-rank-0.pt"
+    read = f'torch.load("{file}", weights_only=False)["outputs"]'
+    assert note.startswith(f"predict_step gives {what}, so that there is no predictions.pt: {read}")
+    assert note.endswith("in the order of the data, return a tensor with a row a sample")
+    assert len(torch.load(file, weights_only=False)["outputs"]) == 2
 
 
 def test_a_stream_is_predicted_by_one_rank_and_refused_to_two(

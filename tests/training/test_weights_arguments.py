@@ -68,6 +68,21 @@ def fix_of(weights: Path, **arguments: Any) -> str:
     return caught.value.hint
 
 
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_default_that_has_changed_in_the_code_is_told_as_the_weights_have_it(
+    first: Path, is_written: bool
+) -> None:
+    """The text of the class has the new one alone: any other init_args were asked for."""
+    made(first, **({"hidden": 8} if is_written else {}))
+    arguments = {"hidden": 8, "classes": 2, "lr": 0.1}
+    torch.save({"state_dict": Net(8).state_dict(), "hyper_parameters": arguments}, first)
+    with pytest.raises(CheckError) as caught:
+        load_weights(Net(), first, replace(planned(first), verb="test"))
+    typed = "model.init_args.hidden=8, as first (20260101-000000-aaaa) had"
+    assert caught.value.hint.startswith("hpc-train test ")
+    assert caught.value.hint.endswith(f" {typed}")
+
+
 ANEW = "; without init_from it begins anew"
 WITHOUT_MORE = "submit again with init_leave_out=[more], and this layer begins fresh; or "
 HAD = f"first (20260101-000000-aaaa) had, or name the weights of such a model{ANEW}"

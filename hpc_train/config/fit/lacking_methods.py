@@ -11,6 +11,7 @@ from hpc_train.config.fit.logs_in_predict import INSTEAD, logs_in_predict
 from hpc_train.config.fit.misnamed_methods import CALLED, renamed
 from hpc_train.config.fit.sure_refusals import check_old_hooks
 from hpc_train.config.fit.sure_steps import wrong_step
+from hpc_train.config.fit.unset_sets import unset_set
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.python_text.class_kind import Located, lacks_method, locate
 from hpc_train.config.python_text.method_signatures import methods_of
@@ -74,13 +75,30 @@ def check_evaluated(
     if verb == "predict" and not lacking and (wrong := whole_batch_predicted(loaded, path)):
         raise ConfigError(*wrong)
     if lacking:
-        validates = verb == "test" and _validates(loaded, path)
-        other = "; or hpc-train validate RUN, for the validation data" if validates else ""
-        if hints[-1:] and verb == "predict" and len(lacking) == 1 and "dataloader" in lacking[0]:
-            model_too = whole_batch_predicted(loaded, path, without_loader=True)
-            other = f"; for batches as there, in the model {model_too[1]}" if model_too else ""
-        said = f"{', and '.join(lacking)}, which {verb} calls"
-        raise ConfigError(said, f"{'; '.join(hints)}{other}")
+        raise _lacks(loaded, lacking, hints, verb, path)
+    said, hint = unset_set(loaded, needed[1], path)
+    if said:
+        raise ConfigError(said, f"{hint}{_or_validate(loaded, verb, path)}")
+
+
+def _lacks(
+    loaded: LoadedConfig,
+    lacking: Sequence[str],
+    hints: Sequence[str],
+    verb: str,
+    path: Sequence[str],
+) -> ConfigError:
+    other = _or_validate(loaded, verb, path)
+    if hints[-1:] and verb == "predict" and len(lacking) == 1 and "dataloader" in lacking[0]:
+        model_too = whole_batch_predicted(loaded, path, without_loader=True)
+        other = f"; for batches as there, in the model {model_too[1]}" if model_too else ""
+    said = f"{', and '.join(lacking)}, which {verb} calls"
+    return ConfigError(said, f"{'; '.join(hints)}{other}")
+
+
+def _or_validate(loaded: LoadedConfig, verb: str, path: Sequence[str]) -> str:
+    validates = verb == "test" and _validates(loaded, path)
+    return "; or hpc-train validate RUN, for the validation data" if validates else ""
 
 
 def _validates(loaded: LoadedConfig, path: Sequence[str]) -> bool:

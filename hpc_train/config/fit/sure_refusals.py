@@ -19,6 +19,7 @@ from hpc_train.config.fit.lengthless_sets import without_length
 from hpc_train.config.fit.manual_optimization import clipped_by_hand, split_by_hand
 from hpc_train.config.fit.mapping_reads import mapping_reads
 from hpc_train.config.fit.own_backward import FIX, own_backward
+from hpc_train.config.fit.paired_schedules import paired_schedule
 from hpc_train.config.fit.refused_logs import refused_logs
 from hpc_train.config.fit.same_states import same_states
 from hpc_train.config.fit.sampleless_sets import misnamed_getitem
@@ -31,6 +32,7 @@ from hpc_train.config.fit.sure_steps import wrong_step
 from hpc_train.config.fit.swapped_log import swapped_log
 from hpc_train.config.fit.uncalled_classes import uncalled_class
 from hpc_train.config.fit.unrun_validation import unrun_validations
+from hpc_train.config.fit.unsaved_hparams import unsaved_hparams
 from hpc_train.config.fit.wrong_collates import wrong_collate
 from hpc_train.config.gathered import tell_together
 from hpc_train.config.load import LoadedConfig
@@ -112,6 +114,7 @@ def _check_assigned(loaded: LoadedConfig, path: Sequence[str]) -> None:
         wrong = [*filter(None, [assigned_property(class_path, path)])]
         wrong += early_asks(class_path, path, has_epochs=has_epochs)
         wrong += incomplete_calls(class_path, path)
+        wrong += [it for it in (unsaved_hparams(class_path, path),) if all(it)]
         tell_together(
             loaded.origins.error(f"{key}.class_path", f": {said}", hint) for said, hint in wrong
         )
@@ -121,6 +124,11 @@ def _check_optimizers(class_path: str, path: Sequence[str], origins: Origins) ->
     found = locate(class_path, path)
     if found is None or found.names is None or not isinstance(found.definition, ast.ClassDef):
         return
+    line, pair, hint = paired_schedule(found.definition, found.names.imports)
+    if line:
+        said = f"{class_path} returns {pair} ({place_of(found, line, path)})"
+        message = f": {said}, which Lightning refuses: a schedule is no optimizer"
+        raise origins.error("model.class_path", message, hint)
     if line := sure_plateau(found.definition, found.names):
         said = f"{class_path} returns a ReduceLROnPlateau ({place_of(found, line, path)})"
         message = f": {said} and names no monitor, which Lightning refuses"

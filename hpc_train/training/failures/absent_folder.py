@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
+import os
 import re
 import traceback
 from pathlib import Path
 
-from hpc_train.training.failures.frame_text import is_users
+from hpc_train.training.failures.frame_text import is_users, nodes_at
 
 # torch/csrc, inline_container.cc; and pandas, io/common.py.
 _SAID = re.compile(
@@ -29,7 +31,24 @@ def absent_folder(error: BaseException) -> str:
     if not folder or Path(folder).exists():
         return ""
     there = f"there is no folder {Path.cwd() / folder}"
-    return f'{there}: write os.makedirs("{folder}", exist_ok=True) in front of that line'
+    return f"{there}: write {_made_by(error, folder)} in front of that line"
+
+
+def _made_by(error: BaseException, folder: str) -> str:
+    """The line that makes it, by what the file of the user's has imported."""
+    frames = [*traceback.walk_tb(error.__traceback__)]
+    own = [it for it in frames if is_users(it[0].f_code.co_filename)]
+    names = own[-1][0].f_globals if own else {}
+    makes = f'os.makedirs("{folder}", exist_ok=True)'
+    if names.get("os") is os or not own:
+        return makes
+    if names.get("Path") is Path:
+        frame, line = own[-1]
+        called = [it for it in nodes_at(frame, line) if isinstance(it, ast.Call)]
+        paths = {ast.unparse(it) for it in called if ast.unparse(it.func) == "Path"}
+        path = f"{paths.pop()}.parent" if len(paths) == 1 else f'Path("{folder}")'
+        return f"{path}.mkdir(parents=True, exist_ok=True)"
+    return f"import os, and {makes},"
 
 
 def _written_into(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from hpc_train.training.fit_notes.parts_of_sets import Part, parts_of
+from hpc_train.training.fit_notes.parts_of_sets import HeldSet, parts_of
 
 _MOST_VALUES = 100_000_000  # of one tensor; they are read once
 _MOST_TENSORS = 64
@@ -48,7 +48,7 @@ def _trainer(value: Any) -> Any:
     return value if hasattr(value, "fit_loop") and hasattr(value, "global_step") else None
 
 
-def _first(name: str, value: Any, part: Part | None = None) -> str:
+def _first(name: str, value: Any, part: HeldSet | None = None) -> str:
     """`NaN itself (batch[0], 1 of 256 values)` of the first tensor that has it."""
     try:
         return _found(name, value, part)
@@ -56,7 +56,7 @@ def _first(name: str, value: Any, part: Part | None = None) -> str:
         return ""  # to end what may train well
 
 
-def _found(name: str, value: Any, part: Part | None) -> str:
+def _found(name: str, value: Any, part: HeldSet | None) -> str:
     for number, (place, tensor) in enumerate(_tensors(name, value, _DEPTH)):
         if number >= _MOST_TENSORS:
             break

@@ -14,7 +14,7 @@ _MOST_HELD = 64  # in one list
 
 
 @dataclass(frozen=True)
-class Part:
+class HeldSet:
     """A data set within another one.
 
     Attributes:
@@ -32,9 +32,9 @@ class Part:
         return values[self.rows] if has_rows else values
 
 
-def parts_of(dataset: Any) -> Iterator[Part]:
+def parts_of(dataset: Any) -> Iterator[HeldSet]:
     """A data set and all that it holds, itself first, each once."""
-    waits, seen = [Part(dataset)], set[int]()
+    waits, seen = [HeldSet(dataset)], set[int]()
     while waits and len(seen) < _MOST_SETS:
         part = waits.pop(0)
         if part.dataset is None or id(part.dataset) in seen:
@@ -42,7 +42,7 @@ def parts_of(dataset: Any) -> Iterator[Part]:
         seen.add(id(part.dataset))
         yield part
         waits += [
-            Part(inner, f"{part.place}{place}.", _rows(part, inner, number))
+            HeldSet(inner, f"{part.place}{place}.", _rows(part, inner, number))
             for place, number, inner in _held(part.dataset)
         ]
 
@@ -59,7 +59,7 @@ def _held(dataset: Any) -> Iterator[tuple[str, int, Any]]:
                     yield f"{name}[{key!r}]", number, item
 
 
-def _rows(part: Part, inner: Any, number: int) -> torch.Tensor | None:
+def _rows(part: HeldSet, inner: Any, number: int) -> torch.Tensor | None:
     """The samples of a set within another one that the whole takes."""
     try:
         if isinstance(part.dataset, Subset):
