@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from hpc_train import api
 from hpc_train.errors import HpcTrainError
 
 _BEST = "--best"
@@ -49,6 +48,8 @@ def _with(metric: str) -> str:
 
 
 def _is_run(word: str, runs_dir: Path | None) -> bool:
+    from hpc_train import api  # reads the plan's modules: on the way to an error alone
+
     try:
         api.Run.find(word, runs_dir)
     except HpcTrainError:

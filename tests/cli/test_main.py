@@ -59,7 +59,7 @@ def loaded_by(*words: str) -> set[str]:
         "print('\\n'.join(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return {name.split(".")[0] for name in done.stderr.split()}
+    return set(done.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,11 @@ def loaded_by(*words: str) -> set[str]:
 )
 def test_the_command_line_starts_without_the_heavy_libraries(words: list[str]) -> None:
     assert loaded_by(*words) & HEAVY == set()
+
+
+def test_a_word_of_help_loads_nothing_of_what_commands_do() -> None:
+    own = {"hpc_train.api", "hpc_train.plan.plan", "hpc_train.runs.status"}
+    assert loaded_by("--version") & own == loaded_by("--help") & own == set()
 
 
 def test_rendering_loads_neither_torch_nor_submitit() -> None:
