@@ -301,7 +301,7 @@ def test_more_nodes_than_a_partition_has_are_told_with_a_shape_that_it_takes(
     words = ("submit", "tests/faults/tiny.yaml", f"runs_dir={tmp_path}", "global_batch_size=8")
     done = hpc_train(slurm_cluster, *words, "--nodes", "5", "--gpus", "1")
     assert done.returncode == 3
-    assert "and slurm.nodes (slurm.spares among them) is 5, more than the" in done.stderr
+    assert "and slurm.nodes is 5, more than the" in done.stderr
     named = done.stderr.partition("nearest shapes: ")[2].split(" or ")
     assert named[0] == "--nodes 2 --gpus 1"
     for shape in named:
