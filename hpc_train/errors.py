@@ -52,6 +52,7 @@ class ConfigError(HpcTrainError):
 
     exit_code = 3
     keys: tuple[str, ...] = ()  # that it is about, dotted; none where it is about something else
+    memory = ""  # with the unit for want of which it is refused
 
 
 class CheckError(HpcTrainError):

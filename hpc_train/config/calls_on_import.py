@@ -16,7 +16,7 @@ from hpc_train.errors import ConfigError
 FUNCTIONS = ("submit", "submit_sweep", "run_here")
 OF_RUNS = ("wait", "follow", "resume", "start", "go_on", "evaluate")
 _CALLS = {*FUNCTIONS, *(f"Run.{it}" for it in OF_RUNS)}
-_IN_A_RANK = "HPC_TRAIN_RUN_DIR"  # plan.env_names.RUN_DIR, from which nothing here may import
+_IN_A_RANK = "HPC_TRAIN_RUN_DIR"  # plan.env_names.RUN_DIR, which layers keep from here
 _IMPORTS = "<frozen importlib"  # Python's own, which runs a module
 _PACKAGE = Path(__file__).parents[1]
 _GUARD = 'put it below `if __name__ == "__main__":`'

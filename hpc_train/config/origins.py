@@ -69,17 +69,18 @@ class Origins:
         """Whether the value of `key` stands in no file, and somebody gave it."""
         return ":" not in self._places.get(key, ":")
 
-    def error(self, key: str, message: str, hint: str = "") -> ConfigError:
+    def error(self, key: str, message: str, hint: str = "", *, memory: str = "") -> ConfigError:
         """An error about the value of `key`, which starts with its place.
 
         Args:
             key: Dotted; its place, or that of the nearest key above it, is looked up.
             message: Goes on after the key, as in "is 0", or ": " and a sentence.
             hint: What to write instead.
+            memory: With its unit, where that is what lacks.
         """
         separator = "" if message.startswith(":") else " "
         error = ConfigError(f"{self.prefix(key)}{key}{separator}{message}", hint)
-        error.keys = (key,)
+        error.keys, error.memory = (key,), memory
         return error
 
     def prefix(self, key: str) -> str:

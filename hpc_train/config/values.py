@@ -120,16 +120,17 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
 
     Raises:
         ConfigError: for `time: 1:30:00` (the integer 5400 in YAML 1.1) and `time: 90`; for a
-            memory without its unit; for `qos: no` and other texts
-            that became true or false.
+            memory without its unit; for `qos: no` and other texts that became true or false.
     """
     slurm = values.get("slurm") or {}
     _check_time(slurm.get("time"), origins)
     for key in MEMORY_KEYS:
         size = slurm.get(key)
         if isinstance(size, (int, float)) and not isinstance(size, bool) and size != 0:
-            fix = f'write slurm.{key}: "{with_unit(size)}"' if size > 0 else 'write it like "64G"'
-            raise origins.error(f"slurm.{key}", f"is {size} without a unit", fix)
+            meant = with_unit(size) if size > 0 else ""
+            fix = f'write slurm.{key}: "{meant}"' if meant else 'write it like "64G"'
+            said = f"is {size} without a unit"
+            raise origins.error(f"slurm.{key}", said, fix, memory=meant)
     for key, value in walk(values, ""):
         if isinstance(value, str):
             _check_words(key, value, origins)

@@ -281,7 +281,9 @@ def _memory(slurm: SlurmConfig, shape: Shape, origins: Origins) -> Iterator[tupl
         except ValueError as error:
             meant, full = meant_memory(getattr(slurm, key)), f"slurm.{key}"
             hint = f"write {full}={meant}" if origins.is_typed(full) else f'write {key}: "{meant}"'
-            raise origins.error(full, f": {error}", hint) from error
+            is_number = getattr(slurm, key).strip().isdecimal()
+            memory = meant if is_number else ""
+            raise origins.error(full, f": {error}", hint, memory=memory) from error
         yield key.replace("_", "-"), getattr(slurm, key)
 
 

@@ -12,11 +12,12 @@ from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.errors import SlurmError
 from hpc_train.plan.hostlist import expand
 from hpc_train.plan.plan import Plan
-from hpc_train.plan.units import memory_mib, slurm_memory, stop_lead_s, time_s
+from hpc_train.plan.units import stop_lead_s, time_s
 from hpc_train.slurm.command import NO_ANSWER, run
 from hpc_train.slurm.refusals import no_controller
 from hpc_train.slurm.site import controller_down
 from hpc_train.slurm.too_many_nodes import too_many_nodes
+from hpc_train.slurm.too_much_memory import too_much_memory
 from hpc_train.slurm.what_there_is import unknown_names, unknown_partition
 
 SINFO = ("sinfo", "--federation", "--noheader")  # the job may start in any cluster of it
@@ -286,26 +287,29 @@ def _check_cpus(options: Mapping[str, str | None], asked: Sequence[Partition]) -
     )
 
 
+def memory_refusal(option: str, size: str) -> tuple[str, str]:
+    """Why no node has so much, and what to write; empty where one has, or Slurm does not tell.
+
+    Args:
+        option: sbatch's, such as `mem`.
+        size: With its unit.
+    """
+    try:
+        _, why, fix = too_much_memory({option: size}, _memory(_partitions()))
+    except SlurmError:
+        return "", ""
+    return why, fix
+
+
 def _check_memory(options: Mapping[str, str | None], asked: Sequence[Partition]) -> None:
-    tasks, cpus = (int(options.get(it) or 1) for it in ("ntasks-per-node", "cpus-per-task"))
     gpus = _GPUS.search(options.get("gres") or "")
-    shares = {"mem": 1, "mem-per-cpu": tasks * cpus, "mem-per-gpu": int(gpus[2]) if gpus else 1}
-    option = next((it for it in shares if options.get(it)), "")
-    memory = _most(asked, lambda partition: max(partition.memory_mib, default=0))
-    most, size = max(memory.values()), options.get(option) or "0"
-    # What was never configured is 1 (slurm.conf(5), RealMemory).
-    if most <= 1 or memory_mib(size) * shares.get(option, 1) <= most:
-        return
-    key = f"slurm.{option.replace('-', '_')}"
-    each = shares[option]
-    of = {"mem-per-cpu": "CPUs", "mem-per-gpu": "GPUs"}.get(option, "")
-    times = f", for {each} {of} a node {memory_mib(size) * each}M" if each > 1 else ""
-    there = _shown({name: f"{mib}M" for name, mib in memory.items()})
-    raise SlurmError(
-        f"{key} is {size}{times}; no node of the partition has so much ({there}), so the job would"
-        " never start",
-        f"write {key}={slurm_memory(most // each)} or less",
-    )
+    what, why, fix = too_much_memory(options, _memory(asked), int(gpus[2]) if gpus else 1)
+    if what:
+        raise SlurmError(f"{what}; {why}", fix)
+
+
+def _memory(asked: Sequence[Partition]) -> dict[str, int]:
+    return _most(asked, lambda partition: max(partition.memory_mib, default=0))
 
 
 def _check_gpus(

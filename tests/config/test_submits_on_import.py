@@ -11,6 +11,7 @@ import pytest
 import hpc_train
 from hpc_train import api
 from hpc_train.errors import ConfigError
+from hpc_train.plan.env_names import RUN_DIR
 from tests.config.files import MINIMAL, write
 from tests.config.test_parsed_on_import import NETS
 
@@ -98,7 +99,7 @@ def test_the_call_itself_is_refused_in_a_rank(
 ) -> None:
     """Where the text alone does not tell: in a loop, or under a condition."""
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("HPC_TRAIN_RUN_DIR", "run")
+    monkeypatch.setenv(RUN_DIR, "run")
     write(tmp_path, f"import hpc_train\nfor _ in [1]:\n    hpc_train.{call}\n", "begins.py")
     with pytest.raises(ConfigError) as refused:
         __import__("begins")
@@ -113,7 +114,7 @@ def test_what_a_script_does_itself_and_what_runs_later_is_not_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """A callback that submits the next training, and a script that rank 0 has submit one."""
-    monkeypatch.setenv("HPC_TRAIN_RUN_DIR", "run")
+    monkeypatch.setenv(RUN_DIR, "run")
     later = name != "__main__"
     text = f"def chain():\n    hpc_train.submit(0)\n{'' if later else 'chain()'}\n"
     file, module = write(tmp_path, text, "begins.py"), ModuleType(name)
@@ -132,7 +133,7 @@ def test_outside_of_a_rank_an_import_may_submit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delenv("HPC_TRAIN_RUN_DIR", raising=False)
+    monkeypatch.delenv(RUN_DIR, raising=False)
     write(tmp_path, "import hpc_train\nhpc_train.submit(0)\n", "begun.py")
     with pytest.raises(ConfigError, match="no loaded config"):
         __import__("begun")

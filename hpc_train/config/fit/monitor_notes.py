@@ -13,7 +13,7 @@ from hpc_train.config.fit.near_metrics import metrics_in, near_metrics, of_stage
 from hpc_train.config.fit.silent_callbacks import is_silent, lightnings_callback
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.python_text.class_kind import Located, locate, place_of
-from hpc_train.config.python_text.method_signatures import methods_of
+from hpc_train.config.python_text.method_signatures import hands_itself_on, methods_of
 from hpc_train.config.python_text.whole_class import with_its_bases
 from hpc_train.config.specs import INIT_ARGS, callbacks_of, is_object, read_object
 from hpc_train.config.words import did_you_mean
@@ -142,14 +142,11 @@ def logged_places(definition: ast.ClassDef) -> dict[str, list[tuple[str, int]]]:
     ):
         return {}
     places: dict[str, list[tuple[str, int]]] = {}
-    if _logs_otherwise(definition):
+    if _logs_otherwise(definition) or hands_itself_on(definition):  # which may log in its name
         return {}
     for statement in definition.body:
         method = statement.name if isinstance(statement, ast.FunctionDef) else ""
         for call in (it for it in ast.walk(statement) if isinstance(it, ast.Call)):
-            given = [*call.args, *(it.value for it in call.keywords)]
-            if any(isinstance(it, ast.Name) and it.id == "self" for it in given):
-                return {}  # that may log in its name
             if ast.unparse(call.func) not in ("self.log", "self.log_dict"):
                 continue
             if (names := _literal_names(call)) is None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from hpc_train.config.fit.late_loaders import run_by, surely_run
 from hpc_train.config.python_text.class_kind import locate, place_of
-from hpc_train.config.python_text.method_signatures import methods_of
+from hpc_train.config.python_text.method_signatures import hands_itself_on, methods_of
 from hpc_train.config.python_text.whole_class import with_its_bases
 
 _HPARAMS = "self.hparams"
@@ -74,16 +74,13 @@ def _has_own_ways(definition: ast.ClassDef) -> bool:
         for it in ast.walk(definition)
         if isinstance(it, ast.Attribute) and isinstance(it.ctx, ast.Load)
     }
-    calls = (it for it in ast.walk(definition) if isinstance(it, ast.Call))
-    handed = (one for it in calls for one in (*it.args, *(word.value for word in it.keywords)))
-    is_handed = any(isinstance(it, ast.Name) and it.id == "self" for it in handed)
     # `self.hparams` itself, as in `self.hparams["lr"] = ...` or `update(self.hparams)`.
     held = [
         it
         for it in ast.walk(definition)
         if isinstance(it, ast.Attribute) and ast.unparse(it) == _HPARAMS
     ]
-    return is_handed or any(id(it) not in read for it in held)
+    return hands_itself_on(definition) or any(id(it) not in read for it in held)
 
 
 def _asked(definition: ast.ClassDef) -> Iterator[ast.Attribute]:

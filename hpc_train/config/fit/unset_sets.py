@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hpc_train.config.fit.late_loaders import run_by, surely_run
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.python_text.class_kind import locate, place_of
-from hpc_train.config.python_text.method_signatures import methods_of
+from hpc_train.config.python_text.method_signatures import hands_itself_on, methods_of
 from hpc_train.config.python_text.modules import bound_in
 from hpc_train.config.specs import classes_of, read_object
 
@@ -64,10 +64,7 @@ def _is_whole(definition: ast.ClassDef) -> bool:
     bases = [ast.unparse(it).rpartition(".")[2] for it in definition.bases]
     is_plain = not definition.decorator_list and not definition.keywords
     text = ast.unparse(definition)
-    calls = (it for it in ast.walk(definition) if isinstance(it, ast.Call))
-    handed = (one for it in calls for one in (*it.args, *(word.value for word in it.keywords)))
-    is_handed = any(isinstance(it, ast.Name) and it.id == "self" for it in handed)
-    is_open = is_handed or any(it in text for it in _OWN_WAYS)
+    is_open = hands_itself_on(definition) or any(it in text for it in _OWN_WAYS)
     return bases == ["LightningDataModule"] and is_plain and not is_open
 
 

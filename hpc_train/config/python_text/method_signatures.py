@@ -98,6 +98,13 @@ def methods_of(definition: ast.ClassDef) -> dict[str, ast.FunctionDef]:
     return {it.name: it for it in definition.body if isinstance(it, ast.FunctionDef)}
 
 
+def hands_itself_on(definition: ast.ClassDef) -> bool:
+    """Whether a call in a class is given `self`: what it calls may set or do more with it."""
+    calls = (it for it in ast.walk(definition) if isinstance(it, ast.Call))
+    given = (one for it in calls for one in (*it.args, *(word.value for word in it.keywords)))
+    return any(isinstance(it, ast.Name) and it.id == "self" for it in given)
+
+
 def is_of_lightning_alone(definition: ast.ClassDef) -> bool:
     """Whether a class surely has no more than its own text and LightningModule gives it."""
     if definition.decorator_list or definition.keywords or not definition.bases:
