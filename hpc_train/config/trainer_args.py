@@ -21,6 +21,7 @@ from hpc_train.config.python_text.lightning_home import of_project
 from hpc_train.config.python_text.modules import find_module
 from hpc_train.config.schema import CheckpointConfig, Config
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object
+from hpc_train.config.trainer_times import TIME_FORM, check_times
 from hpc_train.config.words import did_you_mean, meant_number
 
 # Arguments that exist, and that hpc-train gives itself: what to write instead.
@@ -66,7 +67,7 @@ _LEAST: Mapping[str, float] = {
     "val_check_interval": 0.001,
     **dict.fromkeys(("max_epochs", "max_steps", "num_sanity_val_steps"), -1),
     **dict.fromkeys(("min_epochs", "min_steps", "log_every_n_steps", "gradient_clip_val"), 0),
-    "reload_dataloaders_every_n_epochs": 0,
+    **dict.fromkeys(("fast_dev_run", "reload_dataloaders_every_n_epochs"), 0),
     "check_val_every_n_epoch": 1,
 }
 # 0 of them is a training without a step, which Lightning ends as a success.
@@ -78,10 +79,9 @@ _NOTHING = {
 _CLIPPING = ("norm", "value")
 _PROFILERS = ("simple", "advanced", "pytorch", "xla")
 _FIX_OF_TYPE = {  # which a type alone does not tell
-    "max_time": 'write "DD:HH:MM:SS", in quotes in a file: "00:00:30:00" is 30 minutes',
+    "max_time": TIME_FORM,
     "profiler": f"write {', '.join(_PROFILERS)}, or null",
 }
-_SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _SHORT_PRECISIONS = {"64": "64-true", "32": "32-true", "16": "16-mixed", "bf16": "bf16-mixed"}
 # As torch, Hugging Face and other launchers call them.
 _OTHER_PRECISIONS = {
@@ -210,28 +210,7 @@ def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:
     _check_order(arguments, origins)
     _check_choice(arguments, "profiler", _PROFILERS, origins)
     _check_choice(arguments, "gradient_clip_algorithm", _CLIPPING, origins)
-    max_time = arguments.get("max_time")
-    if isinstance(max_time, str) and not re.match(r"\d+:\d\d:\d\d:\d\d\Z", max_time):
-        raise origins.error("trainer.max_time", f"is {max_time!r}", max_time_of(max_time))
-    if isinstance(max_time, str) and not re.search("[1-9]", max_time):
-        said = f"is {max_time}: nothing would be trained"
-        raise origins.error("trainer.max_time", said, 'write more, such as "00:12:00:00"')
-
-
-def max_time_of(text: str) -> str:
-    """What to write for a time of Slurm's form, or with its unit, as `trainer.max_time`."""
-    whole = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)", text)
-    unit = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([dhms])[a-z]*", text.strip().lower())
-    if unit:
-        minutes, seconds = divmod(round(float(unit[1]) * _SECONDS[unit[2]]), 60)
-    elif whole:
-        days, hours, minutes, seconds = (int(part or 0) for part in whole.groups())
-        minutes += 60 * (24 * days + hours)
-    else:
-        return _FIX_OF_TYPE["max_time"]
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    return f'write "{days:02}:{hours:02}:{minutes:02}:{seconds:02}": days, hours, minutes, seconds'
+    check_times(arguments, origins)
 
 
 def _check_order(arguments: Mapping[str, Any], origins: Origins) -> None:

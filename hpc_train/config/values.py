@@ -158,13 +158,13 @@ def _refuse_time(
 ) -> NoReturn:
     """Refuse a time that YAML has made a number; below trainer a key that belongs elsewhere."""
     from hpc_train.config.meant_words.trainer_words import instead_of
-    from hpc_train.config.trainer_args import max_time_of, trainer_parameters
+    from hpc_train.config.trainer_args import trainer_parameters
+    from hpc_train.config.trainer_times import short_time
 
     section, _, name = key.partition(".")
     if section == "trainer" and name not in trainer_parameters(sys.path) and instead_of(name):
         raise origins.error(key, "is no argument of Lightning's Trainer", instead_of(name))
-    is_short = key == "trainer.max_time" and value.text.count(":") < 3
-    fix = max_time_of(value.text) if is_short else quotes_for(key, value.text, values, origins)
+    fix = short_time(key, value.text) or quotes_for(key, value.text, values, origins)
     message = f"is {value.text}, which YAML reads as the number {int(value)}"
     raise origins.error(key, message, fix)
 

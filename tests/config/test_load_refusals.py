@@ -220,6 +220,7 @@ def test_of_several_classes_of_data_the_one_beside_the_model_is_told(
         ("slurm: {time: '???'}\n", "slurm.time is ???, to be given", "write slurm.time=..."),
         ("trainer:\n  max_epochs: ???\n", "trainer.max_epochs is ???", "trainer.max_epochs=..."),
         ("trainer: {max_time: 1:30:00}\n", "which YAML reads as the number 5400", '"00:01:30:00"'),
+        ("trainer: {val_check_interval: 1:30:00}\n", "as the number 5400", '"00:01:30:00"'),
         ("seed: -1\n", "cfg.yaml:5: seed is -1", "0 or more"),
     ],
 )

@@ -43,6 +43,7 @@ DEFAULTS: dict[str, Any] = {
     "step_s": 0.0,
     "val_batch_s": 0.0,
     "val_samples": 10,
+    "late_s": 0.0,  # which rank 0 takes longer behind each step
     "checkpoint": {},
     "data": "map",
     "trainer": {},
@@ -50,9 +51,11 @@ DEFAULTS: dict[str, Any] = {
     "exports": "",  # "killed": while it exports
     "nan_at": None,
     "estimate": False,
+    "plateau": True,
     "sharded": False,
     "early_stopping": False,
     "models": [],  # arguments of ModelCheckpoints
+    "callbacks": {},  # of Lightning's, by name, with their arguments
     "val_nan": False,
     "thaw": False,
     "ddp": {},
@@ -206,8 +209,14 @@ class Model(pl.LightningModule):
         self.log("seen", self.seen, on_step=False, on_epoch=True)
         return loss
 
+    def on_train_batch_end(self, *_: Any) -> None:
+        if self.global_rank == 0:
+            time.sleep(self.spec["late_s"])
+
     def validation_step(self, batch, index):
         x, ids = batch
+        if index == 0:
+            print(f"validates at step {self.global_step}", flush=True)
         if self.spec["val_batch_s"]:
             time.sleep(self.spec["val_batch_s"])
         loss = (self.net(x).squeeze(1) - ids / 10).square().mean() + torch.rand(())
@@ -224,9 +233,12 @@ class Model(pl.LightningModule):
         if self.spec["estimate"]:  # asks for the data before the loops are restored
             total = int(self.trainer.estimated_stepping_batches)
             steps = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, total)
+        stepped: Any = {"scheduler": steps, "interval": "step"}
+        if not self.spec["plateau"]:
+            return [optimizer], [stepped]
         plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=0)
         return [optimizer], [
-            {"scheduler": steps, "interval": "step"},
+            stepped,
             {"scheduler": plateau, "monitor": "val_loss", "interval": "epoch"},
         ]
 
@@ -272,6 +284,7 @@ def build(spec: dict[str, Any], rank: int, world_size: int):
         ]
     callbacks += [ModelCheckpoint(**options) for options in spec["models"]]
     callbacks += [Exports(spec)] if spec["exports"] else []
+    callbacks += [getattr(pl.callbacks, name)(**it) for name, it in spec["callbacks"].items()]
     arguments = {
         "accelerator": "cpu",
         "devices": world_size,

@@ -9,11 +9,17 @@ training_epoch_loop.py, `reset`, `advance`).
 
 from __future__ import annotations
 
+import time
 import warnings
 from typing import Any, Protocol
 
 from hpc_train.training.private.lightning import _FitLoop, _TrainingEpochLoop, pl
 from hpc_train.training.private.lightning_trainer import current_epoch
+
+# Of a Trainer since Lightning 2.6: a val_check_interval that is a time, in seconds, and when the
+# last validation ended, on the monotonic clock.
+_INTERVAL, _LAST_VALIDATION = "_val_check_time_interval", "_last_val_time"
+_SINCE_VALIDATION = "since_validation_s"
 
 
 class StepHooks(Protocol):
@@ -70,6 +76,7 @@ class _EpochLoop(_TrainingEpochLoop):
         self._begun = True
         # What was saved needs no repair: every counter is that of a whole step.
         self.restarting = self.trainer.fit_loop._restarting = False
+        self.trainer.fit_loop._count_on()
         if self._hooks.reads_again():
             iter(data_fetcher)
         if self._hooks.begins():
@@ -88,10 +95,18 @@ class _EpochLoop(_TrainingEpochLoop):
             self._hooks.boundary()
 
     def _should_check_val_fx(self, data_fetcher: Any) -> bool:
-        """Asked once per step: by the clock, the answer could change in between."""
+        """Asked once per step: by the clock, the answer could change in between.
+
+        Lightning 2.6 lets each rank ask its own clock where `val_check_interval` is a time: one
+        rank validates, another takes the next step, and both wait in collectives that do not
+        match (training_epoch_loop.py, `_should_check_val_fx`). Here all validate, or none.
+        """
         if self._validates is not None:
             return self._validates
-        return bool(super()._should_check_val_fx(data_fetcher))
+        validates = bool(super()._should_check_val_fx(data_fetcher))
+        if getattr(self.trainer, _INTERVAL, None) is None:
+            return validates
+        return bool(self.trainer.strategy.reduce_boolean_decision(validates, all=False))
 
 
 class _EpochsLoop(_FitLoop):
@@ -100,6 +115,8 @@ class _EpochsLoop(_FitLoop):
     def __init__(self, trainer: pl.Trainer, hooks: StepHooks, inner: _FitLoop) -> None:
         super().__init__(trainer, min_epochs=inner.min_epochs, max_epochs=inner.max_epochs)
         self._hooks = hooks
+
+        self._since_validation_s = 0.0
 
     def hooked(self, hooks: StepHooks) -> None:
         """Begin another fit, in which `hooks` are called."""
@@ -132,8 +149,26 @@ class _EpochsLoop(_FitLoop):
         super().on_run_end()
 
     def on_save_checkpoint(self) -> dict[str, Any]:
-        """Without the loader's state, which is rank 0's alone and a batch ahead."""
-        return {}
+        """Without the loader's state, which is rank 0's alone and a batch ahead.
+
+        Where `val_check_interval` is a time, with what of it has gone by: jobs that are shorter
+        would never validate.
+        """
+        last_s = getattr(self.trainer, _LAST_VALIDATION, None)
+        if getattr(self.trainer, _INTERVAL, None) is None or last_s is None:
+            return {}
+        return {_SINCE_VALIDATION: time.monotonic() - last_s}
+
+    def on_load_checkpoint(self, state_dict: dict[str, Any]) -> None:
+        """Nothing of a loader's state is in it."""
+        self._since_validation_s = state_dict.get(_SINCE_VALIDATION, 0.0)
+
+    def _count_on(self) -> None:
+        """Let the time since the last validation begin with that of the attempts before."""
+        if getattr(self.trainer, _INTERVAL, None) is not None:
+            last_s = getattr(self.trainer, _LAST_VALIDATION) - self._since_validation_s
+            setattr(self.trainer, _LAST_VALIDATION, last_s)
+        self._since_validation_s = 0.0
 
 
 def replace_loops(trainer: pl.Trainer, hooks: StepHooks) -> None:

@@ -148,6 +148,12 @@ def is_last_batch(trainer: pl.Trainer) -> bool:
     return bool(trainer.fit_loop.epoch_loop._num_ready_batches_reached())
 
 
+def knows_length(trainer: pl.Trainer) -> bool:
+    """Whether the batches of an epoch are counted before; else one more is asked for at its end."""
+    fetcher = trainer.fit_loop._data_fetcher
+    return fetcher is not None and fetcher.length is not None
+
+
 def validation_batches(trainer: pl.Trainer) -> list[int | float]:
     """Batches of each validation loader that a fit has; empty where there is none to do."""
     loop, stage = trainer.fit_loop.epoch_loop.val_loop, trainer.state.stage

@@ -51,11 +51,13 @@ class StreamPosition:
         start: What the first iteration goes on from; None for the beginning, and once it is used.
         exact: False where the stream has no state and is read again.
         started_in: The epoch that `start` belongs to.
+        cut: That epoch ended at a number of batches known before; nothing was drawn behind them.
     """
 
     exact: bool
     start: State | None = None
     started_in: int | None = None
+    cut: bool = False
     _after: dict[int, State] = field(default_factory=dict)
 
     def note(self, state: State) -> None:
@@ -107,14 +109,22 @@ def stream_loader(
     return _with_position(new, position), position
 
 
-def enter_epoch(loader: Any, position: StreamPosition, *, epoch: int, seed: int) -> None:
+def enter_epoch(
+    loader: Any, position: StreamPosition, *, epoch: int, seed: int, cut: bool = False
+) -> None:
     """Tell a loader of `stream_loader` which epoch its next iteration is.
 
     Where an epoch was resumed at its very end, nobody has iterated: that is made up for, since data
     workers that live on have to come to the end of the old epoch first.
+
+    Args:
+        cut: As `StreamPosition.cut`: by `limit_train_batches`, or the loader's own length. Then a
+            set that has more is at its next sample, and must not give it away.
     """
     if position.start is not None and position.started_in not in (None, epoch):
+        position.cut = cut
         next(iter(loader), None)
+        position.cut = False
     position.started_in = epoch if position.started_in is None else position.started_in
     source = loader.inner if isinstance(loader, _ObjectStream) else loader
     for item in (source, getattr(source, "dataset", None)):
@@ -154,6 +164,29 @@ class _SizedObjectStream(_ObjectStream):
         return len(self.inner)
 
 
+def goes_on(source: Any, state: State) -> bool:
+    """Whether each `iter()` gives what comes next; else the set from its beginning.
+
+    Both are right where an epoch ends with the set. Where it ends before, the one has each sample
+    once over the epochs (an endless stream), the other has the same ones in each.
+
+    Args:
+        source: With the protocol, standing at `state`; it does so afterwards.
+    """
+
+    def after_two(*counts: int) -> bytes:
+        source.load_state_dict(copy.deepcopy(state))
+        for count in counts:
+            samples = iter(source)
+            for _ in range(count):
+                next(samples, None)
+        return pickle.dumps(source.state_dict())
+
+    same = after_two(2) == after_two(1, 1)
+    source.load_state_dict(copy.deepcopy(state))
+    return same
+
+
 def _with_position(loader: Loader, position: StreamPosition) -> Loader:
     inherited = cast("Callable[[Any], Iterator[Any]]", type(loader).__iter__)
 
@@ -174,6 +207,8 @@ def _iterate(
     start, exact = position.begin(), isinstance(source, Stateful)
     if exact and "loader" in start:
         source.load_state_dict(start["loader"])
+        if position.cut and goes_on(source, start["loader"]):
+            return
     with shielded_from_signals():
         batches = begin()
     if not exact:
@@ -191,7 +226,8 @@ def _iterate_dataset(
     start, outside = position.begin(), capture_rngs()
     if "dataset" in start:
         loader.dataset.load_state_dict(start["dataset"])
-        if start["ended"]:
+        if start["ended"] or (position.cut and goes_on(loader.dataset, start["dataset"])):
+            restore_rngs(outside)
             return
         restore_rngs(start["rng"])
     batches = inherited(loader)
@@ -264,6 +300,8 @@ def _iterate_workers(
         else:
             batches = inherited(loader)
     loader.collate_fn, loader.worker_init_fn = collate, prepare
+    if position.cut:  # the workers are as far ahead as they were
+        return
     for done, (batch, worker, packed) in enumerate(batches, start["batches"] + 1):
         states[worker] = pickle.loads(packed)
         position.note({"batches": done, "workers": list(states), "last_worker": worker})

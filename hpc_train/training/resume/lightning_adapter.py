@@ -130,7 +130,7 @@ class LightningAdapter(pl.Callback):
             # As if this process had trained on: everything an epoch's begin does comes after it.
             self._restore(self._loaded)
             self._loaded = None
-        self.state.epoch_begins(epoch)
+        self.state.epoch_begins(epoch, cut=inner.knows_length(self._trainer))
 
     def _judge_monitors(self, epoch: int) -> None:
         """Once an epoch has been validated: days before the end, where nothing would be saved."""

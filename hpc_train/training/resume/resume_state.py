@@ -184,11 +184,15 @@ class ResumeState:
             print(f"{told} = {micro * each * world}", flush=True)  # noqa: T201 - a rank's log
         return Batch(micro * each * world, micro, each)
 
-    def epoch_begins(self, epoch: int) -> None:
-        """The next iteration of the train data is `epoch`; map-style sets learn it by sampler."""
+    def epoch_begins(self, epoch: int, *, cut: bool = False) -> None:
+        """The next iteration of the train data is `epoch`; map-style sets learn it by sampler.
+
+        Args:
+            cut: Epochs end at a number of batches that is known before, as of `enter_epoch`.
+        """
         if self.stream is not None:
             seed = mixed_seed(self.rank.seed, self.rank.rank)
-            enter_epoch(self._streaming, self.stream, epoch=epoch, seed=seed)
+            enter_epoch(self._streaming, self.stream, epoch=epoch, seed=seed, cut=cut)
 
     def evaluation_loader(self, loader: DataLoader[Any]) -> DataLoader[Any]:
         """The user's evaluation loader, dealt out over the ranks."""
