@@ -47,6 +47,8 @@ SPECS: dict[str, dict[str, Any]] = {
         "callbacks": {"StochasticWeightAveraging": {"swa_lrs": 0.01, "swa_epoch_start": 0.5}},
         "epochs": 4,
     },
+    "numbers of 64 bits": {"trainer": {"precision": "64-true"}},
+    "numbers of 16 bits": {"trainer": {"precision": "bf16-true"}},
     "one batch an epoch": {"samples": 13, "epochs": 5},
 }
 

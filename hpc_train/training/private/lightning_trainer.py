@@ -81,6 +81,16 @@ def around_prepare_data(
     connector.prepare_data = within
 
 
+def widen(trainer: pl.Trainer, module: pl.LightningModule) -> None:
+    """Make numbers of 64 bits of the parameters before a checkpoint's are read into them.
+
+    Lightning does it behind that (`Strategy.setup`), so that what was saved with 64 bits is rounded
+    to 32 at each restart.
+    """
+    if trainer.precision == "64-true":
+        trainer.precision_plugin.convert_module(module)
+
+
 @contextmanager
 def distributed_sampler(trainer: pl.Trainer, *, use: bool) -> Iterator[None]:
     """Lightning's own sharing out of samples, as `Trainer(use_distributed_sampler=...)`."""

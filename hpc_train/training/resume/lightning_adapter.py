@@ -96,6 +96,7 @@ class LightningAdapter(pl.Callback):
         """All callbacks are known now, those of the model's `configure_callbacks` included."""
         if stage == "fit" and not inner.is_tuning(trainer):
             inner.check_tuners(trainer, is_script=self.state.rank.is_script)
+        inner.widen(trainer, pl_module)
         self._models.place()
         if stage == "fit" and self._loaded is None:
             self._models.begin(0)
