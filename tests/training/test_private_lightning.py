@@ -33,6 +33,7 @@ from hpc_train.training.private.lightning_logged import (
     restore_logged,
 )
 from hpc_train.training.rank_failure import before_teardown
+from hpc_train.training.taken_over import TakenOver
 from tests.training.told_steps import Hooks, Net, StopError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # an old library warns; that breaks nothing
@@ -242,7 +243,8 @@ def test_a_metric_goes_on_with_the_state_of_another() -> None:
 
     first, second = trainer(1.0, 2.0), trainer(7.0)
     assert second.lightning_module.metrics["mean"].compute() == 7
-    restore_logged(second, capture_logged(first), same_world=True)
+    saved = capture_logged(first)
+    restore_logged(second, saved, TakenOver((saved,)))
     for one in (first, second):
         one.lightning_module.metrics.update(torch.tensor([6.0]))
         assert one.lightning_module.metrics["mean"].compute() == 3

@@ -20,6 +20,7 @@ from hpc_train.training.private.lightning_logged import (
     restore_logged,
 )
 from hpc_train.training.private.lightning_loops import replace_loops
+from hpc_train.training.taken_over import TakenOver
 
 
 class Net(pl.LightningModule):
@@ -101,7 +102,8 @@ class Hooks:
     def begins(self) -> bool:
         if self.waits:
             self.waits = False
-            restore_logged(self.trainer, self.saved["logged"], same_world=True)
+            logged = self.saved["logged"]
+            restore_logged(self.trainer, logged, TakenOver((logged,)))
         self.said.append("begins")
         return False
 

@@ -52,6 +52,7 @@ DEFAULTS: dict[str, Any] = {
     "nan_at": None,
     "estimate": False,
     "plateau": True,
+    "still": "",  # "logged", "seen": the loss is that of the samples alone; which mean is told
     "sharded": False,
     "early_stopping": False,
     "models": [],  # arguments of ModelCheckpoints
@@ -204,8 +205,10 @@ class Model(pl.LightningModule):
         loss = (self.net(x).squeeze(1) - ids / 10).square().mean()
         if self.spec["nan_at"] is not None and self.global_step >= self.spec["nan_at"]:
             loss = loss * float("nan")
-        self.seen(loss.detach())
-        self.log("loss", loss, on_step=True, on_epoch=True)
+        if self.spec["still"]:
+            loss = loss * 0 + ids.float().mean()
+        self.seen(loss.detach(), len(ids) if self.spec["still"] else 1.0)
+        self.log("loss", loss, on_step=True, on_epoch=True, sync_dist=bool(self.spec["still"]))
         self.log("seen", self.seen, on_step=False, on_epoch=True)
         return loss
 
@@ -223,7 +226,8 @@ class Model(pl.LightningModule):
         self.log("val_loss", loss * float("nan" if self.spec["val_nan"] else 1), sync_dist=True)
 
     def on_train_epoch_end(self) -> None:
-        value = self.trainer.callback_metrics["loss_epoch"].item()
+        metrics = self.trainer.callback_metrics
+        value = metrics["seen" if self.spec["still"] == "seen" else "loss_epoch"].item()
         with Path(self.spec["run_dir"], f"epochs-{self.global_rank}.txt").open("a") as stream:
             stream.write(f"{self.trainer.current_epoch} {value!r}\n")
 

@@ -6,12 +6,15 @@ schedulers look at.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torchmetrics import Metric
+from torchmetrics.utilities import dim_zero_cat, dim_zero_max, dim_zero_min, dim_zero_sum
 
 from hpc_train.training.private.lightning import _Metadata, _ResultMetric, _Sync, pl
+from hpc_train.training.taken_over import TakenOver
 
 _REDUCTIONS: dict[str, Any] = {
     "mean": torch.mean,
@@ -43,25 +46,81 @@ def capture_logged(trainer: pl.Trainer) -> dict[str, Any]:
     }
 
 
-def restore_logged(trainer: pl.Trainer, saved: dict[str, Any], *, same_world: bool) -> None:
+def restore_logged(trainer: pl.Trainer, saved: dict[str, Any], taken_over: TakenOver) -> None:
     """Put everything back.
 
+    A metric of torchmetrics whose states cannot be added up (`_add_up`) begins anew where the
+    number of ranks is another.
+
     Args:
-        same_world: Otherwise running means and metrics, which are sums over this rank's own
-            samples, begin anew; the ranks' shares of the samples have changed.
+        saved: Of `capture_logged` on this rank, or on rank 0 where there was no such rank.
     """
     connector = trainer._logger_connector
     for name in _CONNECTOR_METRICS:
         setattr(connector, name, dict(saved["connector"][name]))
-    if not same_world:
-        return
     for name in _CONNECTOR_PLACE:
         setattr(connector, name, saved["connector"][name.lstrip("_")])
     for name, metric in _metrics_of(trainer.lightning_module).items():
-        if name in saved["metrics"]:
-            _restore_metric(metric, saved["metrics"][name])
-    for item in saved["results"]:
-        trainer.fit_loop.epoch_loop._results[item["key"]] = _result(trainer, item)
+        found = [it["metrics"][name] for it in taken_over.ranks if name in it["metrics"]]
+        if found and (together := _add_up(metric, found, taken_over)):
+            _restore_metric(metric, together)
+    for item in _added_results(taken_over):
+        result = _result(trainer, item, _Metadata if taken_over.unchanged else _LaterSynced)
+        trainer.fit_loop.epoch_loop._results[item["key"]] = result
+
+
+def _add_up(
+    metric: Metric, found: Sequence[dict[str, Any]], taken_over: TakenOver
+) -> dict[str, Any] | None:
+    """States of one metric on several ranks, as if one rank had seen all; None for none.
+
+    Sums, maxima and minima are, and lists where each rank has one: an empty one says nothing of
+    its type to the others as they gather.
+    """
+    if taken_over.unchanged:
+        return found[0]
+    kinds: dict[str, Any] = metric._reductions
+    lists = [it for it, value in metric._defaults.items() if isinstance(value, list)]
+    may_be_added = all(
+        kinds[it] is dim_zero_cat and not taken_over.more
+        if it in lists
+        else kinds[it] in (dim_zero_sum, dim_zero_max, dim_zero_min)
+        for it in kinds
+    )
+    if not may_be_added or not taken_over.first:
+        return None
+    states: dict[str, Any] = {}
+    for name, reduction in kinds.items():
+        values = [it["states"][name] for it in found]
+        if name in lists:
+            states[name] = [item for value in values for item in value]
+        else:
+            states[name] = reduction(torch.stack(values))
+    return {"updates": sum(it["updates"] for it in found), "states": states}
+
+
+def _added_results(taken_over: TakenOver) -> list[dict[str, Any]]:
+    """Of `self.log`, one item for each key that any of the ranks has logged."""
+    by_key: dict[str, list[dict[str, Any]]] = {}
+    for item in (it for rank in taken_over.ranks for it in rank["results"]):
+        by_key.setdefault(item["key"], []).append(item)
+    return [_added(items, taken_over.share) for items in by_key.values()]
+
+
+def _added(items: Sequence[dict[str, Any]], share: int) -> dict[str, Any]:
+    item = dict(items[0])
+    is_running = item["is_tensor"] and item["meta"]["on_epoch"]
+    if not is_running or (len(items) == 1 and share == 1):
+        return item
+    values = torch.stack([it["value"] for it in items])
+    if item["reduction"] in ("max", "min"):
+        item["value"] = getattr(values, f"a{item['reduction']}")(0)
+    else:
+        item["value"] = values.sum(0) / share
+    if item["samples"] is not None:
+        item["samples"] = sum(torch.as_tensor(it["samples"]) for it in items) / share
+    item["updates"] = max(it["updates"] for it in items)
+    return item
 
 
 def average_exactly() -> None:
@@ -143,10 +202,26 @@ def _last(value: Any) -> Any:
     return _copied(value) if isinstance(value, torch.Tensor) else None
 
 
-def _result(trainer: pl.Trainer, item: dict[str, Any]) -> _ResultMetric:
+class _LaterSynced(_Metadata):
+    """Learns from the next `self.log` whether the ranks share it: one rank alone does not say.
+
+    Lightning compares the two, and refuses a call whose `sync_dist` was another.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Metadata):
+            return NotImplemented
+        fields = (*_META_FIELDS, "reduce_fx")
+        same = all(getattr(self, name) == getattr(other, name) for name in fields)
+        if same:
+            self.sync = other.sync
+        return same
+
+
+def _result(trainer: pl.Trainer, item: dict[str, Any], kind: type[_Metadata]) -> _ResultMetric:
     """One of `_capture_results`, as `self.log` would have made it."""
     device = trainer.strategy.root_device
-    meta = _Metadata(reduce_fx=_REDUCTIONS[item["reduction"]], **item["meta"])
+    meta = kind(reduce_fx=_REDUCTIONS[item["reduction"]], **item["meta"])
     should, operation, rank_zero_only = item["sync"]
     meta.sync = _Sync(_should=should, fn=trainer.strategy.reduce, rank_zero_only=rank_zero_only)
     meta.sync.op = operation

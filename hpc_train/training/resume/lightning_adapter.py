@@ -220,7 +220,7 @@ class LightningAdapter(pl.Callback):
         same_world = loaded.manifest.world_size == self.state.rank.world_size
         trainer.should_stop = saved["should_stop"] and self.state.reopens is None
         restore_module(trainer.lightning_module, saved, same_world=same_world)
-        restore_logged(trainer, saved, same_world=same_world)
+        restore_logged(trainer, saved, loaded.taken_over)
         restore_rngs(saved["rng"])
 
     def validation_begins(self) -> None:

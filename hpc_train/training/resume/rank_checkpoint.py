@@ -16,6 +16,7 @@ from hpc_train.training.resume.rng import capture_rngs, restore_rngs
 from hpc_train.training.resume.sample_order import mixed_seed
 from hpc_train.training.resume.saving import SHARDS, rank_file, say_loudly
 from hpc_train.training.resume.seeds import seed_everything
+from hpc_train.training.taken_over import TakenOver
 
 
 def load_tensors(path: Path) -> Any:
@@ -51,12 +52,14 @@ class RankCheckpoint:
 
     Attributes:
         own: This rank's file; rank 0's, with fresh RNGs, where there was no such rank.
+        taken_over: Whose running means this rank goes on with.
     """
 
     path: Path
     manifest: Manifest
     own: dict[str, Any]
     world_size: int
+    taken_over: TakenOver
 
     @classmethod
     def read(cls, path: Path, manifest: Manifest, *, rank: int, world_size: int) -> RankCheckpoint:
@@ -69,7 +72,19 @@ class RankCheckpoint:
         own = load_tensors(path / rank_file(rank if known else 0))
         if not known:
             own["inside"]["rng"] = reseeded(mixed_seed(own["seed"], rank, manifest.step))
-        return cls(path, manifest, own, world_size)
+        old = manifest.world_size
+        place = rank % min(old, world_size)
+        others = [
+            own if it == rank else load_tensors(path / rank_file(it))
+            for it in range(place, old, world_size)
+        ]
+        taken_over = TakenOver(
+            ranks=tuple(it["inside"] for it in others),
+            share=len(range(place, world_size, old)),
+            first=known,
+            more=world_size > old,
+        )
+        return cls(path, manifest, own, world_size, taken_over)
 
     @property
     def state_path(self) -> Path:
