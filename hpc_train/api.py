@@ -320,10 +320,13 @@ class Run(RunHints):
         return read_models(self.directory)
 
     def best_model(self, monitor: str | None = None) -> SavedModel:
-        """The best model, by `monitor` where several metrics decide. Raises HpcTrainError."""
-        from hpc_train.runs.saved_models import choose_best
+        """The best whole model, by `monitor` if several metrics decide. Raises HpcTrainError."""
+        from hpc_train.python_notes import say
+        from hpc_train.runs.saved_models import choose_best, passed_over
 
-        return choose_best(self.directory, monitor)
+        best = choose_best(self.directory, monitor)
+        say(passed_over(self.directory, best))
+        return best
 
     def cancel(self) -> RunStatus:
         """End the run for good; `resume` brings it back. Raises HpcTrainError when it has ended."""
