@@ -123,11 +123,13 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
 def render(loaded: LoadedConfig) -> str:
     """The sbatch script that does by itself what `submit` does; of `env`, `setup` is checked."""
     from hpc_train.backends.check_environment import check_setup
+    from hpc_train.backends.rendered_config import rendered_from
     from hpc_train.plan.script import render_script
 
     decided = plan(loaded, for_script=True)
     check_setup(loaded.config.env, loaded.origins)
-    return render_script(decided)
+    kept = rendered_from(loaded, Path.cwd())
+    return render_script(dataclasses.replace(decided, rendered_from=kept))
 
 
 @checked_call
