@@ -123,11 +123,13 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
 def render(loaded: LoadedConfig) -> str:
     """The sbatch script that does by itself what `submit` does; of `env`, `setup` is checked."""
     from hpc_train.backends.check_environment import check_setup
+    from hpc_train.backends.rendered_config import rendered_from
     from hpc_train.plan.script import render_script
 
     decided = plan(loaded, for_script=True)
     check_setup(loaded.config.env, loaded.origins)
-    return render_script(decided)
+    kept = rendered_from(loaded, Path.cwd())
+    return render_script(dataclasses.replace(decided, rendered_from=kept))
 
 
 @checked_call
@@ -320,10 +322,13 @@ class Run(RunHints):
         return read_models(self.directory)
 
     def best_model(self, monitor: str | None = None) -> SavedModel:
-        """The best model, by `monitor` where several metrics decide. Raises HpcTrainError."""
-        from hpc_train.runs.saved_models import choose_best
+        """The best whole model, by `monitor` if several metrics decide. Raises HpcTrainError."""
+        from hpc_train.python_notes import say
+        from hpc_train.runs.saved_models import choose_best, passed_over
 
-        return choose_best(self.directory, monitor)
+        best = choose_best(self.directory, monitor)
+        say(passed_over(self.directory, best))
+        return best
 
     def cancel(self) -> RunStatus:
         """End the run for good; `resume` brings it back. Raises HpcTrainError when it has ended."""

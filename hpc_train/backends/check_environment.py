@@ -16,7 +16,7 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.schema import ContainerConfig, EnvConfig
 from hpc_train.plan.container import is_file
 from hpc_train.plan.setup_folder import moved_shell
-from hpc_train.plan.setup_watch import ending_line, is_of_venv
+from hpc_train.plan.setup_watch import ending_line, is_of_venv, only_venv
 from hpc_train.plan.shell import shell_plan
 from hpc_train.runs.installed import install_command
 
@@ -47,7 +47,8 @@ def check_environment(
 
     Raises:
         ConfigError: a variable of `passthrough` is not set, bash cannot read `setup`, `venv` is
-            no environment or lacks hpc-train, or `module load` or `conda activate` fails.
+            no environment, hpc-train is not in it or in the one that `setup` activates, or
+            `module load` or `conda activate` fails.
     """
     lines = "\n".join(env.setup)
     for name in env.passthrough:
@@ -58,6 +59,7 @@ def check_environment(
     _check_sourced(env.setup, workdir, origins)
     if env.venv:
         _check_venv(env, workdir, environ, origins)
+    _check_activated(env, workdir, environ, origins)
     _check_tools(env, workdir, environ, origins)
 
 
@@ -143,12 +145,35 @@ def _check_venv(
         return  # they may change what its Python finds
     python = [str(folder / "bin/python"), "-c", FIND_US]
     if _run(python, workdir, {**environ, **env.variables})[0] == ABSENT:
-        # One that uv made has no pip of its own.
-        pip = [f"{folder}/bin/pip"]
-        if not Path(pip[0]).exists():
-            pip = [sys.executable, "-m", "pip", "--python", f"{folder}/bin/python"]
-        hint = install_command(pip=shlex.join(pip))
-        raise origins.error("env.venv", f"is {env.venv}, which has no hpc-train", hint)
+        raise origins.error(
+            "env.venv", f"is {env.venv}, which has no hpc-train", _install_into(folder)
+        )
+
+
+def _check_activated(
+    env: EnvConfig, workdir: Path, environ: Mapping[str, str], origins: Origins
+) -> None:
+    """The same of a venv that a line of `setup` activates, as far as nothing else has a say."""
+    place = None if env.modules or env.conda or env.venv else only_venv(env.setup)
+    if place is None:
+        return
+    line = env.setup[place].strip()
+    file = workdir / Path(os.path.expandvars(line.split(maxsplit=1)[1])).expanduser()
+    if "$" in str(file) or not file.is_file():
+        return
+    # By its own text, which may set more than the PATH.
+    probe = ["bash", "-c", '. "$1" && exec python -c "$2"', "bash", str(file), FIND_US]
+    if _run(probe, workdir, {**environ, **env.variables})[0] == ABSENT:
+        what = f"is `{line}`, a venv that has no hpc-train"
+        raise origins.error(f"env.setup.{place}", what, _install_into(file.parent.parent))
+
+
+def _install_into(venv: Path) -> str:
+    """What installs hpc-train into it; one that uv made has no pip of its own."""
+    pip = [f"{venv}/bin/pip"]
+    if not Path(pip[0]).exists():
+        pip = [sys.executable, "-m", "pip", "--python", f"{venv}/bin/python"]
+    return install_command(pip=shlex.join(pip))
 
 
 def _venv_meant(folder: Path) -> str:

@@ -165,7 +165,7 @@ def config_changes(
     without = [*typed, "sweep", *swept, *filled, *_taken_by(typed, own, now)]
     pairs = {key: (own.get(key), now.get(key)) for key in typed}
     over = {key: pair for key, pair in pairs.items() if not _is_same(key, pair, workdir)}
-    return ConfigChanges(pairs=_differing(own, now, without), typed=over, fresh=loaded)
+    return ConfigChanges(pairs=differing(own, now, without), typed=over, fresh=loaded)
 
 
 def _same_weights(own: str | None, file: str | None, workdir: Path) -> bool:
@@ -215,7 +215,7 @@ def _among_attempts(run: RunDir) -> dict[int, AttemptDifferences]:
             files=tuple(edited_files(state, now)),
             place=_known_of_both(_place(state), _place(now), ("python", "hpc_train")),
             packages=_known_of_both(state, now, ("packages",))
-            and _differing(state["packages"], now["packages"]),
+            and differing(state["packages"], now["packages"]),
         )
         if one.files or one.place or one.packages:
             found[number] = one
@@ -234,7 +234,7 @@ def compare_runs(
     unknown: list[str] = []
     config: Pairs = {}
     if run.config.is_file() and other.config.is_file():
-        config = _differing(*_both_flat(load(run.config).config, load(other.config).config))
+        config = differing(*_both_flat(load(run.config).config, load(other.config).config))
     elif run != other:
         unknown.append("config: a rendered script's run has none")
     return _compared(before, after, _known_of_both(_place(before), _place(after)), config, unknown)
@@ -249,10 +249,10 @@ def told_apart(runs: Sequence[RunDir]) -> list[str]:
     if len(runs) > _MOST_TOLD_APART or not all(run.config.is_file() for run in runs):
         return nothing
     try:
-        flats = [_flat(dataclasses.asdict(load(run.config).config)) for run in runs]
+        flats = [flat(dataclasses.asdict(load(run.config).config)) for run in runs]
     except HpcTrainError:
         return nothing
-    keys = dict.fromkeys(key for it in flats[1:] for key in _differing(flats[0], it))
+    keys = dict.fromkeys(key for it in flats[1:] for key in differing(flats[0], it))
     if len(keys) > _MOST_KEYS:
         return nothing
     told = [", ".join(f"{key}={said(flat.get(key))}" for key in keys) for flat in flats]
@@ -268,7 +268,7 @@ def _compared(
 ) -> RunDifferences:
     packages: Pairs = {}
     if "packages" in before and "packages" in after:
-        packages = _differing(before["packages"], after["packages"])
+        packages = differing(before["packages"], after["packages"])
     else:
         unknown.append("packages: no attempt has begun to train")
     is_told = any(it.startswith("code: ") for it in unknown)
@@ -307,31 +307,33 @@ def _known_of_both(
     before: Mapping[str, Any], after: Mapping[str, Any], only: Collection[str] = ()
 ) -> Pairs:
     both = [name for name in before if name in after and (not only or name in only)]
-    return _differing(*({name: state[name] for name in both} for state in (before, after)))
+    return differing(*({name: state[name] for name in both} for state in (before, after)))
 
 
 def _both_flat(before: Config, after: Config) -> tuple[dict[str, Any], dict[str, Any]]:
     first, second = sections_alike(dataclasses.asdict(before), dataclasses.asdict(after))
-    return _flat(first), _flat(second)
+    return flat(first), flat(second)
 
 
-def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The values by their dotted keys; a list is one."""
+    found: dict[str, Any] = {}
 
     def walk(value: Any, key: str) -> None:
         if isinstance(value, Mapping) and value:
             for name, item in value.items():
                 walk(item, f"{key}.{name}" if key else str(name))
         else:
-            flat[key] = value
+            found[key] = value
 
     walk(config, "")
-    return flat
+    return found
 
 
-def _differing(
+def differing(
     before: Mapping[str, Any], after: Mapping[str, Any], without: Collection[str] = ()
 ) -> Pairs:
+    """What is not the same in both; keys of `without`, and below them, are passed over."""
     keys = [*before, *(key for key in after if key not in before)]
     below = tuple(f"{key}." for key in without)
     keys = [key for key in keys if key not in without and not key.startswith(below)]

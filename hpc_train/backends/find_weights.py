@@ -26,7 +26,14 @@ from hpc_train.runs.history import has_ended
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import all_runs, find_run, matching_runs, unwritable
 from hpc_train.runs.run_word import run_word
-from hpc_train.runs.saved_models import best_models, choose_best, read_models
+from hpc_train.runs.saved_models import (
+    TornBestError,
+    best_models,
+    choose_best,
+    passed_over,
+    read_models,
+    without_torn,
+)
 from hpc_train.runs.sweep_dir import refuse_sweep
 from hpc_train.runs.this_folder import is_own
 from hpc_train.runs.weights_arguments import other_arguments, run_of_weights
@@ -91,6 +98,11 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
         raise UsageError(
             f"init_from: {error.message}", f"name the file: init_from=PATH; {prints_it}"
         ) from error
+    except TornBestError as error:
+        state = _newest_state(run)
+        typed = f"init_from={shlex.quote(str(_weights_in(state.path)))}" if state else ""
+        hint = _instead(run, typed, _kept_by(run))
+        raise TornBestError(f"init_from: {error.message}", hint) from error
     except HpcTrainError as error:
         has = _run_with_weights(folders) if reference in NEWEST else _of_its_name(run, folders)
         other = f": init_from={has}" if has else ""
@@ -217,7 +229,10 @@ def weights_of_run(run: RunDir, choice: str = "", then: str = "") -> FoundWeight
         except UsageError as error:
             prints_it = f"hpc-train checkpoints {run_word(run.path)} --monitor NAME prints it"
             raise UsageError(error.message, f"name its path with --ckpt; {prints_it}") from error
-        return FoundWeights(Path(best.path), f"best: {best.metric_text}, step {best.step}")
+        except TornBestError as error:
+            raise TornBestError(error.message, _instead(run, "--ckpt last", error.hint)) from error
+        said = "; ".join([f"best: {best.metric_text}, step {best.step}", *passed_over(run, best)])
+        return FoundWeights(Path(best.path), said)
     if state := _newest_state(run):
         return FoundWeights(_weights_in(state.path), f"last: step {state.step}")
     if damaged := newest_damage(run):
@@ -232,9 +247,15 @@ def weights_of_run(run: RunDir, choice: str = "", then: str = "") -> FoundWeight
     )
 
 
+def _instead(run: RunDir, typed: str, otherwise: str) -> str:
+    """What to write where the best model is torn: its newest state, if it has one."""
+    state = _newest_state(run)
+    return f"write {typed}, its state of step {state.step}" if state else otherwise
+
+
 def _what_there_is(run: RunDir, meant: Path) -> str:
     """What to write for a file that is not there: the one of its name, or what the run has."""
-    models = read_models(run)
+    models, _ = without_torn(read_models(run))
     states = [it for it in list_checkpoints(run.checkpoints, verify=False) if it.valid]
     there = [*(Path(it.path) for it in models), *(it.path for it in states)]
     if named := [it for it in there if meant.name in (it.name, it.stem)]:

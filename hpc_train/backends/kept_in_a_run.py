@@ -12,11 +12,13 @@ from typing import Any
 
 from hpc_train.backends.compare_runs import (
     ConfigChanges,
+    Pairs,
     config_changes,
     said,
     written_config,
 )
 from hpc_train.backends.lengthen import LENGTH_KEYS
+from hpc_train.backends.rendered_config import changes_since_rendered, edited_files
 from hpc_train.backends.same_values import in_parts
 from hpc_train.backends.submit_again import (
     as_typed_here,
@@ -48,6 +50,7 @@ _FREE = (
 )
 _SAME_SHAPES = "with these weights, where the model keeps its shapes:"
 _KEEPS = "a run keeps its own config"
+_KEEPS_SCRIPT = "the run keeps what its script says"
 MOST_SHOWN = 5
 _OF_LENGTH = tuple(f"trainer.{name}" for name in LENGTH_KEYS)
 _KEY = re.compile(rf"(?:^|: )((?:{'|'.join(KEPT)})(?:\.[\w.]+)?)(?=[: ])")
@@ -152,6 +155,9 @@ def config_notes(
         words: Of them what was typed as KEY=VALUE.
         in_sweep: It is one of the points of a sweep that go on together.
     """
+    if told := _edited_since_rendered(before):
+        again = f"hpc-train render {shlex.quote(as_typed_here(_file_of(before)))} and sbatch"
+        return [f"{told}; with the new: {again}, as a run of its own"]
     compared = _comparison(run, before, typed)
     if compared is None:
         return []
@@ -183,6 +189,9 @@ def edited_since(run: RunDir, submitted: float) -> str:
     Args:
         submitted: Seconds since the epoch.
     """
+    with contextlib.suppress(HpcTrainError):
+        if told := _edited_since_rendered(read_plan(run)):
+            return told
     written = written_config(run)
     if not any(_written_at(it) > submitted for it in written.get("read") or ()):
         return ""
@@ -191,6 +200,24 @@ def edited_since(run: RunDir, submitted: float) -> str:
     except HpcTrainError as error:
         return _unreadable(run, error)
     return f"{_changed_text(run, now)}; {_KEEPS}" if now and now.pairs else ""
+
+
+def _edited_since_rendered(plan: Plan) -> str:
+    """That the file of a rendered script has other values than the script; empty if it has not."""
+    kept = plan.rendered_from
+    if kept is None or not edited_files(plan):
+        return ""
+    file = as_typed_here(_file_of(plan))
+    try:
+        pairs, fresh = changes_since_rendered(plan, kept)
+    except HpcTrainError as error:
+        return f"{file} does not read well now: {error.message}; {_KEEPS_SCRIPT}"
+    since = "since the script was rendered"
+    return f"{_told(pairs, fresh, file, since)}; {_KEEPS_SCRIPT}" if pairs else ""
+
+
+def _file_of(plan: Plan) -> str:
+    return str(Path(plan.workdir, plan.rendered_from.file)) if plan.rendered_from else ""
 
 
 def _written_at(file: str) -> float:
@@ -222,15 +249,19 @@ def _unreadable(run: RunDir, error: HpcTrainError) -> str:
 
 
 def _changed_text(run: RunDir, now: ConfigChanges) -> str:
-    files = [now.fresh.origins.of(key).partition(":")[0] for key in now.pairs]
-    names = {as_typed_here(name) for name in files if name not in ("", DEFAULT)} or {
-        as_typed_here(written_config(run)["file"])
-    }
-    parts = (it for key, pair in now.pairs.items() for it in in_parts(key, *pair))
+    file = as_typed_here(written_config(run)["file"])
+    return _told(now.pairs, now.fresh, file, "since the submission")
+
+
+def _told(pairs: Pairs, fresh: LoadedConfig, file: str, since: str) -> str:
+    """`cfg.yaml has changed since ...: seed 0 -> 1`, with the files that have the new values."""
+    files = [fresh.origins.of(key).partition(":")[0] for key in pairs]
+    names = {as_typed_here(name) for name in files if name not in ("", DEFAULT)} or {file}
+    parts = (it for key, pair in pairs.items() for it in in_parts(key, *pair))
     shown = [f"{key} {said(old)} -> {said(new)}" for key, old, new in parts]
     more = f" and {len(shown) - MOST_SHOWN} more" if shown[MOST_SHOWN:] else ""
     have = "have" if len(names) > 1 else "has"
-    what = f"{', '.join(sorted(names))} {have} changed since the submission"
+    what = f"{', '.join(sorted(names))} {have} changed {since}"
     return f"{what}: {', '.join(shown[:MOST_SHOWN])}{more}"
 
 

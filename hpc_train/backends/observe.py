@@ -35,7 +35,7 @@ from hpc_train.runs.left_open import lacks_end
 from hpc_train.runs.lock import is_held
 from hpc_train.runs.log_tail import last_words
 from hpc_train.runs.ranks import read_heartbeat
-from hpc_train.runs.saved_models import read_models
+from hpc_train.runs.saved_models import read_models, without_torn
 from hpc_train.runs.scheduler_view import SchedulerView
 from hpc_train.runs.status import SESSION, RunStatus, run_status
 from hpc_train.runs.sweep_dir import is_being_submitted
@@ -109,6 +109,7 @@ def _status(
     directory: RunDir, events: Sequence[Event], answer: SlurmAnswer, now: float
 ) -> RunStatus:
     view = _view(directory, events, answer)
+    whole, torn = without_torn(read_models(directory))
     status = run_status(
         directory,
         events,
@@ -116,7 +117,8 @@ def _status(
         beat=read_heartbeat(directory.latest_attempt.heartbeat(0)),
         metrics=read_object(directory.final_metrics),
         now=now,
-        models=read_models(directory),
+        models=whole,
+        torn=torn,
         saved_step=newest_step(directory) if lacks_end(events) else 0,
     )
     if view.state is not None and _backend(events) == "slurm":

@@ -12,6 +12,7 @@ import click
 from hpc_train.cli.common import (
     json_option,
     print_json,
+    print_notes,
     print_table,
     run_argument,
     runs_dir_option,
@@ -19,6 +20,7 @@ from hpc_train.cli.common import (
 from hpc_train.cli.finding import run_to_read
 from hpc_train.codec import read_object
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS
+from hpc_train.python_notes import with_notes
 from hpc_train.runs.checkpoints import MODEL_FILE, removed_step, tell_removed
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import attempts_in
@@ -31,6 +33,7 @@ from hpc_train.runs.saved_models import (
     is_of_script,
     never_logged,
     newest_undecided,
+    without_torn,
 )
 
 if TYPE_CHECKING:
@@ -69,12 +72,13 @@ def command(
         "run_dir": str(found.directory.path),
     }
     if best or monitor:
-        chosen = found.best_model(monitor)
+        chosen, notes = with_notes(lambda: found.best_model(monitor))
         if as_json:
             print_json({**named, "best": chosen.to_json()})
             return 0
         if chosen.monitor and chosen.score is None:
             click.echo(f"{chosen.monitor} was NaN whenever a model was saved", err=True)
+        print_notes(notes)
         click.echo(chosen.path)
         return 0
     states, models = found.checkpoints(verify=verify), found.models()
@@ -83,16 +87,19 @@ def command(
             {"step": one.step, "path": one.path, "valid": one.valid, "reason": one.reason or ""}
             for one in states
         ]
-        of_models = [model.to_json() for model in models]
+        of_models = [
+            {**it.to_json(), "valid": not (why := it.why_torn), "reason": why} for it in models
+        ]
         print_json({**named, "checkpoints": rows, "models": of_models})
         return 0
     if states or models:
         print_table(HEADER, [*map(_state_row, states), *_model_rows(models)])
     else:
         click.echo(_why_none(found.directory), err=True)
-    if not best_models(models):
-        _tell_no_best(found.directory, models)
-    _tell_how_to_read(found.directory, states, models)
+    whole, torn = without_torn(models)
+    if not best_models(whole):
+        _tell_no_best(found.directory, whole, torn)
+    _tell_how_to_read(found.directory, states, whole)
     return 0
 
 
@@ -128,7 +135,10 @@ def _why_none(run: RunDir) -> str:
     return f"no checkpoints: {tell_removed(removed)}" if removed else "no checkpoints yet"
 
 
-def _tell_no_best(run: RunDir, models: Sequence[SavedModel]) -> None:
+def _tell_no_best(run: RunDir, models: Sequence[SavedModel], torn: Sequence[SavedModel]) -> None:
+    if any(it.monitor for it in torn):
+        click.echo("no best model that is whole", err=True)
+        return
     why = never_logged(run)
     of_none = f"no best model: {OF_SCRIPT}" if is_of_script(run) else NO_MODELS
     if awaited := awaited_metrics(run):
@@ -143,7 +153,8 @@ def _state_row(one: CheckedCheckpoint) -> tuple[str, ...]:
 
 
 def _model_rows(models: Sequence[SavedModel]) -> Iterator[tuple[str, ...]]:
-    best = {model.path for model in best_models(models).values()}
+    best = {model.path for model in best_models(without_torn(models)[0]).values()}
     for model in models:
         kind = "last" if model.last else "best" if model.path in best else "model"
-        yield str(model.step), kind, model.metric_text, "", model.path, ""
+        why = model.why_torn
+        yield str(model.step), kind, model.metric_text, "no" if why else "", model.path, why

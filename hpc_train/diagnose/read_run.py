@@ -137,7 +137,8 @@ def _chosen(status: RunStatus, number: int | None) -> AttemptRecord | None:
 def _state(status: RunStatus, record: AttemptRecord | None, asked: int | None) -> str:
     words = f"{status.name}  {status.run}  {status.state.value}"
     if record is None:
-        return f"{words}: {status.reason}" if status.reason else words
+        meaning = f" ({status.meaning})" if status.meaning else ""
+        return f"{words}: {status.reason}{meaning}" if status.reason else words
     if asked is None and record.attempt == 0:
         return words
     how = _words(record.outcome) if record.outcome else "left no end"

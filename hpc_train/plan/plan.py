@@ -114,6 +114,21 @@ class ShellPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RenderedFrom:
+    """What a rendered script keeps of its config's files.
+
+    Attributes:
+        file: The user's own; from the folder that it was rendered in, where it lies in that.
+        typed: Keys whose values were typed over the files.
+        digests: Of each file's text, by its name.
+    """
+
+    file: str
+    typed: list[str]
+    digests: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """One run, decided. Everything after submission reads this and not the config."""
 
@@ -137,6 +152,7 @@ class Plan:
     weights_left_out: list[str] = field(default_factory=list)  # names or patterns of layers
     hosts: list[str] = field(default_factory=list)  # reached by ssh, where there is no scheduler
     notify: NotifyConfig = field(default_factory=NotifyConfig)
+    rendered_from: RenderedFrom | None = None  # of a script that was written to be submitted later
     reopened_step: int | None = None  # where the run was over, before it was made longer
     schema_version: int = PLAN_SCHEMA_VERSION
 
@@ -153,7 +169,7 @@ class Plan:
     def to_json(self) -> str:
         """The document that is `plan.json`, stable in its order."""
         document = dataclasses.asdict(self)
-        for name in ("script", "container"):
+        for name in ("script", "container", "rendered_from"):
             if document[name] is None:
                 del document[name]
         for name in ("hosts", "weights_left_out"):

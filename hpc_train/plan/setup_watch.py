@@ -40,6 +40,11 @@ _TOOLS = (
     ),
 )
 _VENV = re.compile(r"(?:source|\.)\s+(?P<file>[\w@%+=:,./~${}-]*/bin/activate)")
+# Of a line that changes neither where programs nor where Python's packages are looked for.
+_HARMLESS = re.compile(
+    r"(?:#.*|(?:set|ulimit|umask|echo)\s[^;&|`$()]*"
+    r"|export\s+(?!PATH|PYTHON|VIRTUAL_ENV|LD_|BASH|HOME)\w+=[^;&|`()\s]*)?"
+)
 SHELL_ENDED = "env.setup ended the job's shell"
 _LEAVE_OUT = "  fix: leave that command out of env.setup and of the files that it sources"
 # A line that is this one command; `exec` with nothing but redirections only moves the streams.
@@ -155,6 +160,12 @@ def told_in_variable(text: str) -> SetupTold:
 def is_of_venv(line: str) -> bool:
     """Whether it is one that activates a venv, and nothing else."""
     return _VENV.fullmatch(line.strip()) is not None
+
+
+def only_venv(lines: Sequence[str]) -> int | None:
+    """The line that activates a venv, where no other one may change what its Python finds."""
+    others = [place for place, line in enumerate(lines) if not _HARMLESS.fullmatch(line.strip())]
+    return others[0] if len(others) == 1 and is_of_venv(lines[others[0]]) else None
 
 
 def _tool(place: int, line: str) -> str:

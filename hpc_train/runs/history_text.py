@@ -77,6 +77,9 @@ def _training_lines(status: RunStatus) -> Iterator[str]:
         yield f"  best       {model.metric_text}  step {model.step}  {model.path}"
     if newest := status.newest_model:
         yield f"  newest     step {newest.step}  {newest.path}"
+    for model in status.torn_models:
+        metric = f"{model.metric_text}  " if model.monitor else ""
+        yield f"  not whole  {metric}step {model.step}  {model.path}: {model.why_torn}"
 
 
 def _first_lines(status: RunStatus, width: int) -> list[str]:

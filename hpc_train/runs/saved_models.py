@@ -22,6 +22,12 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.run_word import run_word
 
+_OF_ZIP = b"PK\x03\x04"  # with which the header of an archive's first file begins
+
+
+class TornBestError(HpcTrainError):
+    """All models that a metric has chosen are torn."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SavedModel(Document):
@@ -52,6 +58,28 @@ class SavedModel(Document):
     def is_there(self) -> bool:
         """Whether it has not been deleted; elsewhere than in a file system, nobody looks."""
         return "://" in self.path or Path(self.path).exists()
+
+    @property
+    def why_torn(self) -> str:
+        """Why nothing can load it; empty where it is whole, or of a kind that is not looked at.
+
+        torch.save writes a zip archive, whose list of names stands at the end: one that was cut
+        off, as by a full disk, has none. A folder of shards, torch's older pickles and what a
+        plugin writes in another format are left alone.
+        """
+        import zipfile  # the command line starts without it
+
+        try:
+            if not (file := Path(self.path)).is_file():
+                return ""
+            with file.open("rb") as stream:
+                start = stream.read(len(_OF_ZIP))
+                if not start:
+                    return "it is empty"
+                is_cut = start == _OF_ZIP and not zipfile.is_zipfile(stream)
+        except OSError:
+            return ""
+        return "its end is missing" if is_cut else ""
 
     @property
     def metric_text(self) -> str:
@@ -99,6 +127,32 @@ def best_models(models: Sequence[SavedModel]) -> dict[str, SavedModel]:
         if model.monitor and not model.last and (rival is None or _is_better(model, rival)):
             best[model.monitor] = model
     return best
+
+
+def without_torn(models: Sequence[SavedModel]) -> tuple[list[SavedModel], list[SavedModel]]:
+    """The models without those that would be the best, or the newest, and are torn; and these.
+
+    What is neither is not opened: there may be hundreds.
+    """
+    whole, torn = list(models), list[SavedModel]()
+    while True:
+        newest = newest_undecided(whole)
+        chosen = [*best_models(whole).values(), *([newest] if newest else [])]
+        found = [model for model in chosen if model.why_torn]
+        if not found:
+            return whole, torn
+        torn += found
+        whole = [model for model in whole if model not in found]
+
+
+def passed_over(run: RunDir, chosen: SavedModel) -> list[str]:
+    """A line on each model that would be in the place of the chosen one, were it whole."""
+    _, torn = without_torn(read_models(run))
+    return [
+        f"{it.path} ({it.metric_text}, step {it.step}) is better, and passed over: {it.why_torn}"
+        for it in torn
+        if it.monitor == chosen.monitor
+    ]
 
 
 # Where a script makes the Trainer.
@@ -176,31 +230,39 @@ def choose_best(run: RunDir, monitor: str | None = None) -> SavedModel:
 
     Raises:
         HpcTrainError: there is none (by that metric), or no metric decided.
+        TornBestError: there is none that is whole.
         UsageError: several metrics decided, and none is named.
     """
-    best = best_models(read_models(run))
-    named = sorted(best)
+    models = read_models(run)
+    named = sorted(best_models(models))
     if not named:
         raise _no_best(run)
-    if monitor is not None:
-        if monitor not in named:
-            raise HpcTrainError(
-                f"{run.name} ({run.run_id}) has saved no model by {monitor}",
-                f"its models were saved by {', '.join(named)}",
-            )
-        return best[monitor]
-    if len(named) > 1:
+    if monitor is not None and monitor not in named:
+        raise HpcTrainError(
+            f"{run.name} ({run.run_id}) has saved no model by {monitor}",
+            f"its models were saved by {', '.join(named)}",
+        )
+    if monitor is None and len(named) > 1:
         raise UsageError(
             f"the models of {run.name} ({run.run_id}) were saved by {', '.join(named)}",
             f"say which decides: --monitor {named[0]}",
         )
-    return best[named[0]]
+    whole, torn = without_torn(models)
+    metric = monitor or named[0]
+    if metric in (best := best_models(whole)):
+        return best[metric]
+    first = next(it for it in torn if it.monitor == metric)
+    raise TornBestError(
+        f"{run.name} ({run.run_id}) has no best model that is whole: {first.path}:"
+        f" {first.why_torn}",
+        f"`hpc-train checkpoints {run_word(run.path)}` shows what else it has",
+    )
 
 
 def _no_best(run: RunDir) -> HpcTrainError:
     """Why no model is the best, and what to write."""
     what = f"{run.name} ({run.run_id}) has saved no best model"
-    if newest := newest_undecided(read_models(run)):
+    if newest := newest_undecided(without_torn(read_models(run))[0]):
         why = "no metric decided about those that it saved"
         fix = "set monitor in its ModelCheckpoint, to what the model logs"
         return HpcTrainError(f"{what}: {why}", f"{fix}; the newest one: {newest.path}")

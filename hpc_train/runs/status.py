@@ -71,6 +71,7 @@ class RunStatus(StatusHints):
     attempts: tuple[AttemptRecord, ...] = ()
     best_models: tuple[SavedModel, ...] = ()  # one for each metric that decided
     newest_model: SavedModel | None = None  # of those about which no metric decided
+    torn_models: tuple[SavedModel, ...] = ()  # in whose place one of these stands
 
     @property
     def evaluates(self) -> bool:
@@ -139,6 +140,7 @@ class RunStatus(StatusHints):
             "metrics": dict(self.metrics),
             "weights": self.weights or None,
             "best_models": [model.to_json() for model in self.best_models],
+            "torn_models": [model.to_json() for model in self.torn_models],
         }
 
 
@@ -151,6 +153,7 @@ def run_status(
     metrics: Mapping[str, Any],
     now: float,
     models: Sequence[SavedModel] = (),
+    torn: Sequence[SavedModel] = (),
     saved_step: int = 0,
 ) -> RunStatus:
     """Put the run's state together.
@@ -160,7 +163,8 @@ def run_status(
         beat: Rank 0's newest sign of life.
         metrics: The final metrics, or the newest known.
         now: Seconds since the epoch.
-        models: As `saved_models.read_models` finds them.
+        models: As `saved_models.without_torn` leaves them.
+        torn: Those that it has left out.
         saved_step: The newest checkpoint, which an attempt without an end may have left.
     """
     step = _step(told := attempts_in(events), beat.step if beat else 0)
@@ -191,6 +195,7 @@ def run_status(
         attempts=tuple(attempts),
         best_models=tuple(best_models(models).values()),
         newest_model=newest_undecided(models),
+        torn_models=tuple(torn),
     )
 
 

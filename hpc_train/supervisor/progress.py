@@ -6,13 +6,15 @@ import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from hpc_train.plan.states import Outcome
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
 from hpc_train.runs.history import attempts_in
-from hpc_train.runs.layout import RunDir
+from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.ranks import Beginning, read_beginning, read_exits, read_heartbeats
+from hpc_train.runs.saved_models import read_models
 from hpc_train.supervisor.outcome import AttemptOutcome
 
 
@@ -52,12 +54,27 @@ def attempt_steps(run: RunDir, attempt: int, *, assumed_first: int) -> AttemptSt
     failed = next((beat.failed_saves for beat in beats if beat.rank == 0), None)
     steps = [beat.step for beat in beats]
     steps += [record.step for record in read_exits(folder) if record.step is not None]
+    steps += _steps_of_models(run, folder)
     return AttemptSteps(
         first=beginning.step,
         last=max([beginning.step, saved, *steps]),
         saved=saved,
         failed_saves=failed.text if failed else "",
     )
+
+
+def _steps_of_models(run: RunDir, attempt: AttemptDir) -> list[int]:
+    """Those after which this attempt has saved a model: a full disk ends the signs of life first.
+
+    By files of rank 0 alone. A link changes the one time of a file, and Lightning, which moves it
+    to its place from elsewhere, gives it the other one by the node's clock: the earlier one counts.
+    """
+    try:
+        began = attempt.beginning.stat().st_mtime
+        found = [(it.step, Path(it.path).stat()) for it in read_models(run) if "://" not in it.path]
+    except OSError:
+        return []
+    return [step for step, file in found if min(file.st_mtime, file.st_ctime) >= began]
 
 
 def tell_beginning(

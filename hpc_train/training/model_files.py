@@ -7,6 +7,7 @@ over when the step comes again, and what has not come again by the training's en
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import shutil
@@ -42,7 +43,11 @@ class ModelFiles:
 
         def save_and_list(filepath: Any, *args: Any, **kwargs: Any) -> None:
             self._list(os.fspath(filepath))
-            save(filepath, *args, **kwargs)
+            try:
+                save(filepath, *args, **kwargs)
+            except OSError as error:
+                self._drop_torn(os.fspath(filepath), error)
+                raise
 
         cast("Any", trainer).save_checkpoint = save_and_list
         self.place()
@@ -116,6 +121,16 @@ class ModelFiles:
                 row = replace(row, last=True)
         self._rows[row.path] = row
         self._write(row.path)
+
+    def _drop_torn(self, path: str, error: OSError) -> None:
+        """Remove what a full disk has let be written of a model: the rank's own end needs room."""
+        torn = SavedModel(path=path, step=0, epoch=0).why_torn
+        if self._stay or not torn or not self._trainer.is_global_zero:
+            return
+        with contextlib.suppress(OSError):
+            Path(path).unlink()
+            self._say(f"WARNING: {path} could not be saved whole, and is removed: {error.strerror}")
+            self._write("")
 
     def _write(self, to_be_saved: str) -> None:
         rows = [it for it in self._rows.values() if it.path == to_be_saved or it.is_there]

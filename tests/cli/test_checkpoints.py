@@ -25,7 +25,7 @@ def run(tmp_path: Path) -> RunDir:
 
 def save(run: RunDir, *models: SavedModel) -> list[str]:
     for model in models:
-        Path(model.path).touch()
+        Path(model.path).write_text("weights")
     write_models(run, models)
     return [model.path for model in models]
 

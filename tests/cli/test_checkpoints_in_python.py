@@ -39,7 +39,7 @@ def test_the_arguments_of_the_run_are_given_since_the_file_may_hold_none(hpc, ru
 def test_of_a_best_model_that_is_there_its_file_is_named(hpc, run: RunDir) -> None:
     run.models.mkdir()
     for epoch in range(3):
-        (run.models / f"{epoch}.ckpt").touch()
+        (run.models / f"{epoch}.ckpt").write_text("weights")
     models = [
         SavedModel(path=str(run.models / f"{it}.ckpt"), step=it, epoch=it, monitor="v", score=score)
         for it, score in enumerate((0.5, 0.2, 0.3))
@@ -55,7 +55,7 @@ def test_of_two_trainings_that_end_at_one_step_the_later_one_is_the_newest(
     run.models.mkdir()
     paths = [run.models / f"version_{it}.ckpt" for it in range(2)]
     for path in paths:
-        path.touch()
+        path.write_text("weights")
     write_models(run, [SavedModel(path=str(it), step=16, epoch=1) for it in paths])
     models = read_models(run)
     newest = newest_undecided(models)

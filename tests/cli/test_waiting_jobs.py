@@ -176,6 +176,8 @@ def test_nodes_that_a_shape_waits_for_are_told_where_the_others_are_too_few(
         run, _ = waits(*words, reason="Priority")
         slurm.has("sinfo", f"printf '%s\\n' {shlex.quote(OUT)}")
         assert told in shown(hpc, slurm, run, reason)
+        first = hpc("diagnose", str(run.path)).out.splitlines()[0]
+        assert first.endswith(told.removeprefix("pending: ").removesuffix(" run")), first
         slurm.has("sinfo", "exit 1")
 
 

@@ -51,7 +51,7 @@ def best(run: RunDir, *monitors: str) -> list[Path]:
     ]
     run.models.mkdir()
     for model in models:
-        Path(model.path).touch()
+        Path(model.path).write_text("weights")
     write_models(run, models)
     return [Path(model.path) for model in models]
 

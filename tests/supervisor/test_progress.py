@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from hpc_train.runs.ranks import (
     write_beginning,
     write_heartbeat,
 )
+from hpc_train.runs.saved_models import SavedModel, write_models
 from hpc_train.supervisor.outcome import AttemptOutcome
 from hpc_train.supervisor.progress import AttemptSteps, attempt_steps, record_end, tell_beginning
 
@@ -62,6 +65,29 @@ def test_a_damaged_checkpoint_that_could_not_be_moved_is_not_what_was_saved(run:
     save(run, 39)
     write_beginning(run.attempt(1), Beginning(20, (Damaged(39, "damaged", moved_aside=False),)))
     assert attempt_steps(run, 1, assumed_first=39).newly_saved is None
+
+
+def model(run: RunDir, step: int, age_s: float = 0.0) -> SavedModel:
+    path = run.models / f"{step}.ckpt"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("weights")
+    os.utime(path, (time.time() - age_s,) * 2)
+    return SavedModel(path=str(path), step=step, epoch=0)
+
+
+def test_a_model_tells_of_a_step_of_which_a_full_disk_has_let_no_rank_tell(
+    run: RunDir, tmp_path: Path
+) -> None:
+    """`steps 0 to 10, 0 lost` stood beside the best model, of step 18."""
+    earlier = model(run, 30, age_s=60)  # of an attempt that was killed, and that came further
+    write_beginning(run.attempt(1), Beginning(0))
+    save(run, 10)
+    beat(run, 0, 10)
+    elsewhere = SavedModel(path="s3://models/40.ckpt", step=40, epoch=0)
+    write_models(run, [earlier, model(run, 18), elsewhere])
+    os.link(earlier.path, tmp_path / "held.ckpt")  # as `test` of the run holds its weights
+    steps = attempt_steps(run, 1, assumed_first=0)
+    assert (steps.last, steps.saved) == (18, 10)
 
 
 def test_a_step_that_is_saved_again_counts_though_it_was_damaged_before(run: RunDir) -> None:
