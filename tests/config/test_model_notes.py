@@ -114,9 +114,87 @@ def test_a_text_where_a_function_goes_is_noted(tmp_path: Path) -> None:
     (note,) = notes_of(tmp_path, callback=SAVING, given=given)
     assert note == (
         "3: model.init_args.act is the text 'torch.relu', and nets.Net has a function there by"
-        " default: no Python is worked out here: have a word there, and getattr(torch, word) in"
-        " the class"
+        " default: no Python is worked out here: write act: relu, and the line act ="
+        " getattr(torch, act) in __init__"
     )
+
+
+@pytest.mark.parametrize(
+    ("imported", "default", "given", "write"),
+    [
+        (
+            "from torch import nn",
+            "nn.ReLU",
+            "nn.GELU",
+            (
+                "write act: GELU, and the line act = getattr(nn, act) in __init__, with"
+                ' act="ReLU" by default'
+            ),
+        ),
+        (
+            "import torch",
+            "torch.nn.ReLU",
+            "nn.GELU",
+            (
+                "write act: GELU, and the line act = getattr(torch.nn, act) in __init__, with"
+                ' act="ReLU" by default'
+            ),
+        ),
+        (
+            "import torch",
+            "torch.float32",
+            "torch.bfloat16",
+            (
+                "write act: bfloat16, and the line act = getattr(torch, act) in __init__, with"
+                ' act="float32" by default'
+            ),
+        ),
+        (
+            "from torch import nn; import torch.nn.functional as F",
+            "nn.ReLU",
+            "F.gelu",
+            "write act: gelu, and the line act = getattr(F, act) in __init__",
+        ),
+        (
+            "",
+            "lambda x: x",
+            "F.gelu",
+            (
+                "import torch, write act: gelu, and the line act ="
+                " getattr(torch.nn.functional, act) in __init__"
+            ),
+        ),
+        (
+            "from torch import nn",
+            "nn.ReLU",
+            "'nn.GELU(1)'",
+            "have a word there, and make the object of it in the class",
+        ),
+    ],
+)
+def test_the_module_of_what_is_meant_is_named_as_the_file_has_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    imported: str,
+    default: str,
+    given: str,
+    write: str,
+) -> None:
+    text = NETS.replace("import torch\n", f"{imported}\n").replace("lambda x: x", default, 1)
+    monkeypatch.setattr("tests.config.test_model_notes.NETS", text)
+    note = next(it for it in notes_of(tmp_path, given=f"act: {given}") if "init_args.act" in it)
+    assert note.endswith(f" there by default: no Python is worked out here: {write}")
+
+
+@pytest.mark.parametrize(
+    ("given", "init"), [("GELU", '"ReLU"'), ("nn.GELU", "None"), ("relu", "nn.ReLU")]
+)
+def test_of_a_word_for_such_a_class_nothing_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, init: str
+) -> None:
+    text = NETS.replace("import torch\n", "import torch; from torch import nn\n")
+    monkeypatch.setattr("tests.config.test_model_notes.NETS", text.replace("lambda x: x", init, 1))
+    assert not any("init_args.act" in it for it in notes_of(tmp_path, given=f"act: {given}"))
 
 
 MANUAL = "super().__init__()\n        self.automatic_optimization = False"

@@ -164,7 +164,7 @@ def fix_of(
     fixes += [of_key, absent] if absent.endswith("?") else [absent, of_key]  # a question ends it
     fixes += [_of_hparams(error)]
     fixes += [FIX] if unfit_checkpoint(error) else []
-    fixes += [fix_of_text(error), loaded_checkpoint(error) or loaded_state(error)]
+    fixes += [fix_of_text(error, texts), loaded_checkpoint(error) or loaded_state(error)]
     fixes += [empty_data(error, texts)]
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     whole = whole_predicted(error).fix or whole_given(error).fix
