@@ -197,6 +197,50 @@ def test_of_a_word_for_such_a_class_nothing_is_noted(
     assert not any("init_args.act" in it for it in notes_of(tmp_path, given=f"act: {given}"))
 
 
+TENSOR = '"torch.tensor([1.0, 5.0])"'
+
+
+@pytest.mark.parametrize(
+    ("given", "default", "said"),
+    [
+        (TENSOR, "None", ", and nets.Net has None there by default"),
+        ("'np.array((1.0, 5.0))'", "None", ", and nets.Net has None there by default"),
+        (TENSOR, "torch.ones", ", and nets.Net has torch.ones there by default"),
+    ],
+)
+def test_a_tensor_in_pythons_words_is_noted_with_its_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, default: str, said: str
+) -> None:
+    text = NETS.replace("lambda x: x", default, 1)
+    monkeypatch.setattr("tests.config.test_model_notes.NETS", text)
+    (note,) = (it for it in notes_of(tmp_path, given=f"act: {given}") if "init_args.act" in it)
+    assert note.endswith(
+        f"{said}: no Python is worked out here: write [1.0, 5.0], and torch.tensor(...) of it in"
+        " the class"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "argument"),
+    [
+        ("[1.0, 5.0]", "act=None"),
+        ("[1.0, 5.0]", "act: torch.Tensor = None"),
+        (TENSOR, "act: str = None"),
+        (TENSOR, "act='x'"),
+        (TENSOR, "act=eval('None')"),
+        ("balanced", "act=None"),
+        ("f(x)", "act=None"),
+        ("torch.tensor(2)", "act=None"),
+    ],
+)
+def test_of_a_list_or_another_text_there_nothing_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, argument: str
+) -> None:
+    text = NETS.replace("act=lambda x: x", argument, 1)
+    monkeypatch.setattr("tests.config.test_model_notes.NETS", text)
+    assert not any("init_args.act" in it for it in notes_of(tmp_path, given=f"act: {given}"))
+
+
 MANUAL = "super().__init__()\n        self.automatic_optimization = False"
 STEP = "return self.act(batch).sum()"
 

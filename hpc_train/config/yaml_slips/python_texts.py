@@ -16,6 +16,7 @@ from hpc_train.config.python_text.class_kind import Located
 from hpc_train.config.python_text.default_types import UNKNOWN, Expression, Function, defaults_of
 from hpc_train.config.python_text.modules import full_name
 from hpc_train.config.words import is_null_word
+from hpc_train.config.yaml_slips.tensor_texts import list_of_tensor
 
 _MAKERS = {"dict": dict, "list": list, "tuple": list, "set": list}
 _INFINITE = re.compile(
@@ -199,6 +200,11 @@ def _null(name: str, value: str, place: _Expected) -> Iterator[_Slip]:
 def _expression(name: str, value: str, place: _Expected, found: Located) -> Iterator[_Slip]:
     """Of what Python would work out, where the class has a number, a list or a mapping."""
     meant, message = _worth(value.strip()), f"is the text {value!r}{place.takes}"
+    if (numbers := list_of_tensor(value)) is not None:
+        if not _works_out(found):
+            write = f"write {_as_yaml(numbers)}, and torch.tensor(...) of it in the class"
+            yield _Slip(name, message, f"{_NO_PYTHON}: {write}", False)
+        return
     if isinstance(meant, (list, dict)):
         may_be_meant = place.default is None and not place.annotation
         if place.takes_many or may_be_meant:
@@ -209,6 +215,12 @@ def _expression(name: str, value: str, place: _Expected, found: Located) -> Iter
         yield _Slip(name, message, f"write a number: {_as_yaml(meant)}", True)
     elif isinstance(place.default, Expression) and _DOTTED.match(value):
         yield _Slip(name, message, _by_word(name, value, place.default, found), False)
+
+
+def _works_out(found: Located) -> bool:
+    """Whether the class may make of a text what Python would."""
+    text = ast.unparse(found.definition) if found.definition else ""
+    return re.search(r"\b(?:eval|exec|safe_eval|literal_eval)\(", text) is not None
 
 
 def _by_word(name: str, value: str, default: Expression, found: Located) -> str:

@@ -36,6 +36,7 @@ from hpc_train.training.failures.gone_from_python import gone_from_python
 from hpc_train.training.failures.kept_graph import kept_graph
 from hpc_train.training.failures.kept_lists import kept_list
 from hpc_train.training.failures.lengthless_set import lengthless_set
+from hpc_train.training.failures.list_for_tensor import list_for_tensor
 from hpc_train.training.failures.listed_sets import listed_sets
 from hpc_train.training.failures.loaded_checkpoint import loaded_checkpoint
 from hpc_train.training.failures.loaded_state import loaded_state
@@ -164,7 +165,10 @@ def fix_of(
     fixes += [of_key, absent] if absent.endswith("?") else [absent, of_key]  # a question ends it
     fixes += [_of_hparams(error)]
     fixes += [FIX] if unfit_checkpoint(error) else []
-    fixes += [fix_of_text(error, texts), loaded_checkpoint(error) or loaded_state(error)]
+    fixes += [
+        fix_of_text(error, texts) or list_for_tensor(error, texts),
+        loaded_checkpoint(error) or loaded_state(error),
+    ]
     fixes += [empty_data(error, texts)]
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     whole = whole_predicted(error).fix or whole_given(error).fix
