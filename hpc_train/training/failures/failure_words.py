@@ -59,6 +59,7 @@ from hpc_train.training.failures.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.failures.unknown_argument import meant_argument
 from hpc_train.training.failures.unread_file import unread_file
 from hpc_train.training.failures.unset_variables import unset_variable
+from hpc_train.training.failures.untransformed_sets import untransformed
 from hpc_train.training.failures.unused_parameters import fix_of_unused
 from hpc_train.training.failures.users_method import method_that_returned
 from hpc_train.training.failures.whole_batch import of_batch
@@ -178,7 +179,7 @@ def fix_of(
     fixes += [in_place]
     fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
     fixes += [absent_interface(error), kept_graph(error), merged_hparams(error)]
-    fixes += [skipped_batch(error).fix or listed_sets(error).fix]
+    fixes += [skipped_batch(error).fix or listed_sets(error).fix or untransformed(error).fix]
     fixes += [gone_from_python(error) or absent_package(error)]
     fixes += [class_numbers(error) or of_metric(error) or other_device(error)]
     fixes += [few_gpus(error) or numpy_of_tensor(error)]
