@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from hpc_train.backends.find_weights import find_weights
+from hpc_train.backends.find_weights import find_weights, settle_weights
 from hpc_train.backends.whole_models import whole_model_in
+from hpc_train.config.load import load
 from hpc_train.errors import CheckError
 
 
@@ -76,6 +77,15 @@ def test_a_class_of_a_notebook_is_saved_again_there(
     assert refused.value.hint == (
         "write torch.save(model.state_dict(), PATH) in the program that has the model"
     )
+
+
+def test_the_config_is_told_with_its_line(tmp_path: Path) -> None:
+    file, config = saved(tmp_path / "net.pt", Net()), tmp_path / "cfg.yaml"
+    classes = "model: {class_path: a.B}\ndata: {class_path: a.C}\n"
+    config.write_text(f"name: x\nglobal_batch_size: 4\ninit_from: {file}\n{classes}")
+    with pytest.raises(CheckError) as refused:
+        settle_weights(load(config), (), tmp_path)
+    assert refused.value.message.startswith(f"{config}:3: init_from: {file} is a whole model, ")
 
 
 @pytest.mark.parametrize("protocol", [2, 4])
