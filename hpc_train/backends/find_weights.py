@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpc_train.backends.not_saved_yet import NotSavedYetError, refuse_not_saved_yet
+from hpc_train.backends.whole_models import how_to_save_its_state, whole_model_in
 from hpc_train.config.fit.left_out_layers import KEY
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.specs import read_object
@@ -176,7 +177,11 @@ def settle_weights(loaded: LoadedConfig, folders: Sequence[Path], workdir: Path)
     Raises:
         HpcTrainError: see `find_weights`.
     """
-    found = find_weights(str(loaded.config.init_from), folders, workdir)
+    try:
+        found = find_weights(str(loaded.config.init_from), folders, workdir)
+    except HpcTrainError as error:
+        place = loaded.origins.prefix("init_from")
+        raise type(error)(f"{place}{error.message}", error.hint) from error
     loaded.config.init_from = str(found.path)
     left_out = ", ".join(loaded.config.init_leave_out)
     but = f", without {left_out}" if left_out else ""
@@ -348,12 +353,25 @@ def _may_be_torchs(path: Path) -> bool:
         return False
 
 
-def _weights_in(path: Path) -> Path:
-    if path.is_file() and not _may_be_torchs(path):
+def check_file(path: Path) -> None:
+    """Refuse a file that surely has no weights by its frame; it is not loaded.
+
+    Raises:
+        CheckError: it is no checkpoint, or a whole model.
+    """
+    if not _may_be_torchs(path):
         raise CheckError(
             f"{path} is no checkpoint: torch.save wrote no such file, or not all of it",
             "name a .ckpt, or a run",
         )
+    if made := whole_model_in(path):
+        is_one = f"{path} is a whole model, {made}, as torch.save(model, PATH) writes it"
+        raise CheckError(f"{is_one}, and no state_dict", how_to_save_its_state(path, made))
+
+
+def _weights_in(path: Path) -> Path:
+    if path.is_file():
+        check_file(path)
     if path.is_file() or (path / _SHARDS).exists():
         return path
     if (path / MANIFEST).exists():

@@ -15,6 +15,7 @@ from pathlib import Path
 from hpc_train.backends.check_environment import check_environment, check_image
 from hpc_train.backends.code_copy import renewed_copy, select_again
 from hpc_train.backends.early_stops import ends_again
+from hpc_train.backends.held_anew import hold_anew, notes_on_replaced
 from hpc_train.backends.kept_in_a_run import (
     another_training,
     config_notes,
@@ -98,6 +99,7 @@ class NextPlan:
         with waited_lock(run.plan, wait_s=LOCK_WAIT_S), contextlib.ExitStack() as stack:
             self._refuse_where_another_resumed(run)
             stack.enter_context(self._plan_in_place(run))
+            hold_anew(run, self.plan)
             if self.code is not None:
                 stack.enter_context(renewed_copy(run, self.code))
             yield
@@ -210,7 +212,8 @@ def plan_again(
         HpcTrainError: when the run is another user's, has not ended, is complete, or waits for a
             job that failed.
         ConfigError: when it would be another training, or there is no config to start from.
-        CheckError: when the ranks cannot share the batch, with shapes that can.
+        CheckError: when the ranks cannot share the batch, with shapes that can; or its weights
+            were replaced by what are none.
     """
     _refuse_anothers(status, run)
     planned = partial(_next_plan, status, run, overrides, flags, new_snapshot=new_snapshot)
@@ -220,6 +223,7 @@ def plan_again(
     if again.cluster == "slurm":
         _refuse_a_wait_for_ever(status, again)
     notes = (*again.notes, *config_notes(run, again.before, again.typed, overrides))
+    notes = (*notes, *notes_on_replaced(run, again.plan))
     return dataclasses.replace(again, last_job=status.job_id, notes=notes)
 
 

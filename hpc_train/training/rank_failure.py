@@ -43,6 +43,7 @@ from hpc_train.training.failures.samples_differ import (
 )
 from hpc_train.training.failures.several_elements import several_elements
 from hpc_train.training.failures.skipped_batch import skipped_batch
+from hpc_train.training.failures.untransformed_sets import untransformed
 from hpc_train.training.failures.users_method import method_that_returned
 from hpc_train.training.failures.whole_batch import taken_dict
 from hpc_train.training.failures.whole_given import whole_given
@@ -92,6 +93,7 @@ _BEHIND: Sequence[Callable[[BaseException], _Told]] = (
     *(lost_gradient, uncalled_class, taken_dict),
     *(
         listed_sets,
+        untransformed,
         samples_differ,
         none_in_samples,
         no_batch_of_samples,

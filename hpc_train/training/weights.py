@@ -60,16 +60,17 @@ def load_weights(model: nn.Module, path: Path, plan: Plan | None = None) -> None
         CheckpointError: the file is damaged.
     """
     patterns = plan.weights_left_out if plan else []
-    with told_in_one_line(model, path, plan) as layers:
+    named = Path(plan.weights) if plan and plan.weights else path  # as the user has it
+    with told_in_one_line(model, named, plan) as layers:
         if path.is_dir():
             _load_shards(model, path, patterns, layers)
             return
         own = model.state_dict()
         kept = [name for name in own if not is_left_out(name, patterns)]
-        state, said = with_own_names(_state_dict(path), own.keys(), kept)
-        _say(path, said)
-        fresh = FreshLayers.of(own.keys(), state.keys(), patterns, path)
-        _say(path, fresh.said)
+        state, said = with_own_names(_state_dict(path, named), own.keys(), kept)
+        _say(named, said)
+        fresh = FreshLayers.of(own.keys(), state.keys(), patterns, named)
+        _say(named, fresh.said)
         layers += misfits(fresh.kept(own), fresh.kept(state))
         model.load_state_dict({**fresh.kept(state), **fresh.fresh(own)})
 
@@ -79,8 +80,13 @@ def _say(path: Path, said: str) -> None:
         print(f"weights of {path}: {said}", flush=True)  # noqa: T201 - a rank's log
 
 
-def _state_dict(path: Path) -> Mapping[str, Any]:
-    """That of a checkpoint of Lightning's, or what `torch.save(model.state_dict(), PATH)` wrote."""
+def _state_dict(path: Path, named: Path) -> Mapping[str, Any]:
+    """That of a checkpoint of Lightning's, or what `torch.save(model.state_dict(), PATH)` wrote.
+
+    Args:
+        path: What is read.
+        named: As the user has it.
+    """
     held = load_tensors(path)
     if isinstance(held, Mapping):
         if isinstance(held.get("state_dict"), Mapping):
@@ -89,7 +95,7 @@ def _state_dict(path: Path) -> Mapping[str, Any]:
             return held
     what = f"has {', '.join(map(str, held))}" if isinstance(held, Mapping) else type(held).__name__
     raise CheckError(
-        f"{path} holds no state_dict: {what[:300]}",
+        f"{named} holds no state_dict: {what[:300]}",
         "torch.save(model.state_dict(), PATH) makes one",
     )
 

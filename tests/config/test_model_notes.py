@@ -114,9 +114,131 @@ def test_a_text_where_a_function_goes_is_noted(tmp_path: Path) -> None:
     (note,) = notes_of(tmp_path, callback=SAVING, given=given)
     assert note == (
         "3: model.init_args.act is the text 'torch.relu', and nets.Net has a function there by"
-        " default: no Python is worked out here: have a word there, and getattr(torch, word) in"
+        " default: no Python is worked out here: write act: relu, and the line act ="
+        " getattr(torch, act) in __init__"
+    )
+
+
+@pytest.mark.parametrize(
+    ("imported", "default", "given", "write"),
+    [
+        (
+            "from torch import nn",
+            "nn.ReLU",
+            "nn.GELU",
+            (
+                "write act: GELU, and the line act = getattr(nn, act) in __init__, with"
+                ' act="ReLU" by default'
+            ),
+        ),
+        (
+            "import torch",
+            "torch.nn.ReLU",
+            "nn.GELU",
+            (
+                "write act: GELU, and the line act = getattr(torch.nn, act) in __init__, with"
+                ' act="ReLU" by default'
+            ),
+        ),
+        (
+            "import torch",
+            "torch.float32",
+            "torch.bfloat16",
+            (
+                "write act: bfloat16, and the line act = getattr(torch, act) in __init__, with"
+                ' act="float32" by default'
+            ),
+        ),
+        (
+            "from torch import nn; import torch.nn.functional as F",
+            "nn.ReLU",
+            "F.gelu",
+            "write act: gelu, and the line act = getattr(F, act) in __init__",
+        ),
+        (
+            "",
+            "lambda x: x",
+            "F.gelu",
+            (
+                "import torch, write act: gelu, and the line act ="
+                " getattr(torch.nn.functional, act) in __init__"
+            ),
+        ),
+        (
+            "from torch import nn",
+            "nn.ReLU",
+            "'nn.GELU(1)'",
+            "have a word there, and make the object of it in the class",
+        ),
+    ],
+)
+def test_the_module_of_what_is_meant_is_named_as_the_file_has_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    imported: str,
+    default: str,
+    given: str,
+    write: str,
+) -> None:
+    text = NETS.replace("import torch\n", f"{imported}\n").replace("lambda x: x", default, 1)
+    monkeypatch.setattr("tests.config.test_model_notes.NETS", text)
+    note = next(it for it in notes_of(tmp_path, given=f"act: {given}") if "init_args.act" in it)
+    assert note.endswith(f" there by default: no Python is worked out here: {write}")
+
+
+@pytest.mark.parametrize(
+    ("given", "init"), [("GELU", '"ReLU"'), ("nn.GELU", "None"), ("relu", "nn.ReLU")]
+)
+def test_of_a_word_for_such_a_class_nothing_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, init: str
+) -> None:
+    text = NETS.replace("import torch\n", "import torch; from torch import nn\n")
+    monkeypatch.setattr("tests.config.test_model_notes.NETS", text.replace("lambda x: x", init, 1))
+    assert not any("init_args.act" in it for it in notes_of(tmp_path, given=f"act: {given}"))
+
+
+TENSOR = '"torch.tensor([1.0, 5.0])"'
+
+
+@pytest.mark.parametrize(
+    ("given", "default", "said"),
+    [
+        (TENSOR, "None", ", and nets.Net has None there by default"),
+        ("'np.array((1.0, 5.0))'", "None", ", and nets.Net has None there by default"),
+        (TENSOR, "torch.ones", ", and nets.Net has torch.ones there by default"),
+    ],
+)
+def test_a_tensor_in_pythons_words_is_noted_with_its_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, default: str, said: str
+) -> None:
+    text = NETS.replace("lambda x: x", default, 1)
+    monkeypatch.setattr("tests.config.test_model_notes.NETS", text)
+    (note,) = (it for it in notes_of(tmp_path, given=f"act: {given}") if "init_args.act" in it)
+    assert note.endswith(
+        f"{said}: no Python is worked out here: write [1.0, 5.0], and torch.tensor(...) of it in"
         " the class"
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "argument"),
+    [
+        ("[1.0, 5.0]", "act=None"),
+        ("[1.0, 5.0]", "act: torch.Tensor = None"),
+        (TENSOR, "act: str = None"),
+        (TENSOR, "act='x'"),
+        (TENSOR, "act=eval('None')"),
+        ("balanced", "act=None"),
+        ("f(x)", "act=None"),
+        ("torch.tensor(2)", "act=None"),
+    ],
+)
+def test_of_a_list_or_another_text_there_nothing_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, argument: str
+) -> None:
+    text = NETS.replace("act=lambda x: x", argument, 1)
+    monkeypatch.setattr("tests.config.test_model_notes.NETS", text)
+    assert not any("init_args.act" in it for it in notes_of(tmp_path, given=f"act: {given}"))
 
 
 MANUAL = "super().__init__()\n        self.automatic_optimization = False"

@@ -142,3 +142,85 @@ def test_what_the_class_has_is_meant_with_self(
 ) -> None:
     refused, _ = told(tmp_path, monkeypatch, step)
     assert refused.endswith(f" is defined nowhere in nets.py -> {fix}")
+
+
+LATER = "return loss\n    def own(self, x):\n        "
+
+
+@pytest.mark.parametrize(
+    ("step", "fix"),
+    [
+        ("loss = batch.to(device)", "write self.device"),
+        ("loss = self(batch, self.x).to(dtype)", "write self.dtype"),
+        ("loss = 1; log('loss', loss)", "write self.log"),
+        ("loss = [it.to(device) for it in batch]", ""),
+    ],
+)
+def test_what_lightning_gives_the_module_is_meant_with_self(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, fix: str
+) -> None:
+    refused, notes = told(tmp_path, monkeypatch, step)
+    if not fix:  # the list may be empty
+        assert notes == ["nets.py:11: device is defined nowhere in nets.py: write self.device"]
+        return
+    assert refused.endswith(f" is defined nowhere in nets.py -> {fix}")
+
+
+@pytest.mark.parametrize(
+    ("head", "fix"),
+    [
+        ("def put(x): return x.to(device)", "define device, or import it"),
+        (
+            "class D(pl.LightningDataModule):\n    def f(self): device",
+            "define device, or import it",
+        ),
+        ("class B(torch.nn.Module):\n    def f(self): device", "define device, or import it"),
+        ("class O(pl.LightningModule):\n    def f(self): device", "write self.device"),
+        ("class O(pl.LightningModule): ...\nclass P(O):\n    def f(self): device", "write s"),
+        (
+            "class O(pl.LightningModule):\n    def f(self, x=lambda: device):\n        pass",
+            "define device, or import it",
+        ),
+        ("class O(pl.LightningModule):\n    @staticmethod\n    def f(x): device", "define device"),
+    ],
+)
+def test_what_another_object_has_not_is_not_meant_with_self(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str, fix: str
+) -> None:
+    _, (note,) = told(tmp_path, monkeypatch, "loss = batch.sum()", head)
+    assert f" device is defined nowhere in nets.py: {fix}" in note
+
+
+@pytest.mark.parametrize(
+    ("head", "fix"),
+    [
+        (
+            "get_ipython().run_line_magic('matplotlib', 'inline')\nx = get_ipython().system('ls')",
+            (
+                "leave out what a notebook alone runs: line 7"
+                " (get_ipython().run_line_magic('matplotlib', 'inline')), line 8 (x ="
+                " get_ipython().system('ls'))"
+            ),
+        ),
+        (
+            "get_ipython().run_cell_magic('time', '', 'f()')",
+            (
+                "leave out what a notebook alone runs: line 7 (get_ipython().run_cell_magic('time',"
+                " '', 'f()')); of a run_cell_magic keep the code that it was for"
+            ),
+        ),
+        ("display(torch)", "display is a notebook's alone: write print(...), or take the line out"),
+    ],
+)
+def test_what_a_notebook_left_is_to_be_taken_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str, fix: str
+) -> None:
+    refused, _ = told(tmp_path, monkeypatch, "loss = batch.sum()", head)
+    assert refused.endswith(f" is defined nowhere in nets.py -> {fix}")
+
+
+def test_a_notebooks_own_names_that_are_imported_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = "from IPython import get_ipython\nfrom IPython.display import display\ndisplay(1)"
+    assert "defined nowhere" not in told(tmp_path, monkeypatch, "loss = get_ipython()", head)[0]

@@ -169,6 +169,20 @@ def test_a_file_that_holds_no_weights_is_refused(tmp_path: Path) -> None:
         load_weights(torch.nn.Linear(1, 1), tmp_path / "x.ckpt")
 
 
+def test_a_whole_model_is_told_by_the_file_that_the_user_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    link = tmp_path / "weights" / "net.pt"
+    link.parent.mkdir()
+    torch.save(torch.nn.Linear(1, 1), link)
+    plan = dataclasses.replace(a_plan(tmp_path, 1), weights="/data/net.pt")
+    with pytest.raises(CheckError) as refused:
+        load_weights(torch.nn.Linear(1, 1), link, plan)
+    assert refused.value.message == "/data/net.pt holds no state_dict: Linear"
+    said = "WARNING: net.pt holds more than tensors and is read in full"
+    assert capfd.readouterr().err == f"{said}: torch.nn.modules.linear.Linear\n"
+
+
 def test_a_bare_state_dict_is_taken(tmp_path: Path) -> None:
     saved, model = torch.nn.Linear(2, 3), torch.nn.Linear(2, 3)
     torch.save(saved.state_dict(), tmp_path / "x.pt")

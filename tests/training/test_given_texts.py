@@ -85,6 +85,63 @@ def test_a_text_that_is_called_is_named(text: str, make: str) -> None:
     assert fix(Net().go).startswith(f"self.act is the text {text!r}, and no function: {make}")
 
 
+def block(act: object) -> object:
+    return act()  # type: ignore[operator]
+
+
+def scaled(act: object) -> object:
+    return act(1)  # type: ignore[operator]
+
+
+OF_NET = {"model.init_args.act": "nn.GELU", "model.class_path": "nets.Net"}
+
+
+@pytest.mark.parametrize(
+    ("make", "texts", "said"),
+    [
+        (
+            block,
+            OF_NET,
+            (
+                "act is the text 'nn.GELU', from model.init_args.act, and no function: write"
+                " model.init_args.act: GELU, and the line act = getattr(torch.nn, act) in __init__"
+                " of the class that takes it"
+            ),
+        ),
+        (
+            scaled,
+            OF_NET,
+            (
+                "act is the text 'nn.GELU', from model.init_args.act, and no function: a config has"
+                " {class_path: torch.nn.GELU} for it, and code GELU()"
+            ),
+        ),
+        (
+            block,
+            {**OF_NET, "data.init_args.act": "nn.GELU"},
+            (
+                "act is the text 'nn.GELU', and no function: a config has {class_path:"
+                " torch.nn.GELU} for it, and code GELU()"
+            ),
+        ),
+        (
+            block,
+            {},
+            (
+                "act is the text 'nn.GELU', and no function: a config has {class_path:"
+                " torch.nn.GELU} for it, and code GELU()"
+            ),
+        ),
+    ],
+)
+def test_a_text_of_the_config_that_is_called_is_told_with_its_key(
+    make: object, texts: dict[str, str], said: str
+) -> None:
+    with pytest.raises(TypeError) as raised:
+        make("nn.GELU")  # type: ignore[operator]
+    assert fix_of(raised.value, texts=texts) == said
+
+
 @pytest.mark.parametrize("give", [(divmod, 1), (len, 3), (int, [])])
 def test_of_other_errors_nothing_is_said(give: tuple[object, ...]) -> None:
     make, *given = give

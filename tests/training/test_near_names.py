@@ -104,6 +104,11 @@ def test_lightnings_own_name_of_a_word_is_meant(name: str, meant: str) -> None:
         ("F.relu(1)", "write import torch.nn.functional as F at the top of that file"),
         ("os.sep", "write import os at the top of that file"),
         ("batchs", "did you mean 'batch'?"),
+        (
+            "get_ipython()",
+            "leave out what a notebook alone runs: its line with get_ipython",
+        ),
+        ("display(1)", "display is a notebook's alone: write print(...), or take the line out"),
         ("zzz", ""),
     ],
 )

@@ -6,6 +6,7 @@ import re
 
 # Of IPython: a magic, a command of the shell, a question.
 _OF_NOTEBOOK = re.compile(r"\s*(?:%{1,2}[A-Za-z]|![A-Za-z./]|[\w.]+\?{1,2}\s*\Z)")
+_AS_CONVERTED = re.compile(r"\s*[^#]*\bget_ipython\b")  # by nbconvert, of the same
 _OF_MERGE = re.compile(r"(?:<{7}|>{7})(?:\s|\Z)")
 _MOST_LINES, _MOST_SHOWN = 4, 60
 
@@ -25,6 +26,14 @@ def how_to_correct(error: SyntaxError | ValueError, source: bytes) -> str:
         if text.strip():
             return f"correct that line: {_cut(text)}"
     return "correct it, or name another file"
+
+
+def lines_of_notebook(text: str) -> str:
+    """Those that nbconvert makes of magics, which no Python outside of IPython runs."""
+    lines = text.splitlines()
+    told = _listed(lines, _AS_CONVERTED) or "its line with get_ipython"
+    cells = any(_AS_CONVERTED.match(it) and "run_cell_magic" in it for it in lines)
+    return f"{told}; of a run_cell_magic keep the code that it was for" if cells else told
 
 
 def _listed(lines: list[str], pattern: re.Pattern[str]) -> str:

@@ -7,14 +7,15 @@ import builtins
 import re
 import symtable
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hpc_train.config.load import LoadedConfig
-from hpc_train.config.python_text.class_kind import Located, locate, place_of
+from hpc_train.config.python_text.class_kind import Located, derives_from, locate, place_of
 from hpc_train.config.python_text.lightning_home import of_project
 from hpc_train.config.python_text.method_signatures import own_nodes
 from hpc_train.config.python_text.modules import find_module
+from hpc_train.config.python_text.syntax_words import lines_of_notebook
 from hpc_train.config.specs import classes_of, read_object
 from hpc_train.config.words import did_you_mean
 
@@ -41,6 +42,16 @@ _MODULES = {
     *("collections", "copy", "csv", "functools", "glob", "itertools", "json", "logging", "math"),
     *("os", "pickle", "random", "re", "shutil", "sys", "time", "torch", "torchmetrics"),
     *("torchvision", "warnings", "yaml"),
+}
+# What Lightning gives each LightningModule, and a notebook may have had as a global.
+_OF_LIGHTNING = {
+    *("device", "dtype", "trainer", "hparams", "logger", "current_epoch", "global_step"),
+    *("global_rank", "local_rank", "log", "log_dict", "parameters", "named_parameters"),
+    *("save_hyperparameters", "optimizers", "lr_schedulers", "manual_backward", "training"),
+}
+# What IPython alone has.
+_OF_NOTEBOOK = {
+    "display": "display is a notebook's alone: write print(...), or take the line out",
 }
 # With one of these a name may come from elsewhere, or its absence is expected.
 _OTHER_WAYS = re.compile(
@@ -109,9 +120,47 @@ def undefined_names(found: Located, path: Sequence[str]) -> tuple[UndefinedName,
     if _OTHER_WAYS.search(text):
         return ()
     try:
-        return _in_text(text, str(module.file), found.name)
+        told = _in_text(text, str(module.file), found.name)
     except SyntaxError:  # told elsewhere, with its line
         return ()
+    return tuple(
+        replace(it, fix=f"write self.{it.name}") if _is_lightnings(it, found, path) else it
+        for it in told
+    )
+
+
+def fix_in_notebook(name: str, text: str) -> str:
+    """What to do about a name that a notebook alone has; empty of others.
+
+    Args:
+        text: Of the file.
+    """
+    if name == "get_ipython":
+        return f"leave out what a notebook alone runs: {lines_of_notebook(text)}"
+    return _OF_NOTEBOOK.get(name, "")
+
+
+def _is_lightnings(it: UndefinedName, found: Located, path: Sequence[str]) -> bool:
+    """Whether a method of a LightningModule reads it, which has one of that name as its own."""
+    names = found.names
+    if it.name not in _OF_LIGHTNING or names is None:
+        return False
+    for kind in names.definitions.values():
+        methods = kind.body if isinstance(kind, ast.ClassDef) else []
+        takes_self = any(_is_method_at(method, it.line) for method in methods)
+        if takes_self and derives_from(
+            Located(found.module, kind.name, names), "LightningModule", path
+        ):
+            return True
+    return False
+
+
+def _is_method_at(statement: ast.stmt, line: int) -> bool:
+    """Whether it is a method with `self` that has this line in it."""
+    if not isinstance(statement, ast.FunctionDef) or not statement.args.args:
+        return False
+    is_there = statement.body[0].lineno <= line <= (statement.end_lineno or line)
+    return is_there and statement.args.args[0].arg == "self"
 
 
 @lru_cache(maxsize=32)  # for the refusals, and again for the notes
@@ -137,7 +186,8 @@ def _in_text(text: str, file: str, class_name: str) -> tuple[UndefinedName, ...]
             near = did_you_mean(node.id, sorted(bound), cutoff=0.8)
             if node.id in own.get((node.lineno, node.col_offset), ()):
                 near = f"did you mean self.{node.id}?"
-            fix = import_of(node.id) or near or f"define {node.id}, or import it"
+            known = import_of(node.id) or fix_in_notebook(node.id, text)
+            fix = known or near or f"define {node.id}, or import it"
             told[node.id] = UndefinedName(node.id, node.lineno, fix, node.id in sure)
     return tuple(told.values())
 

@@ -14,7 +14,9 @@ from typing import Any
 from hpc_train.config.python_text.argument_values import ArgumentError, members_of, outer
 from hpc_train.config.python_text.class_kind import Located
 from hpc_train.config.python_text.default_types import UNKNOWN, Expression, Function, defaults_of
+from hpc_train.config.python_text.modules import full_name
 from hpc_train.config.words import is_null_word
+from hpc_train.config.yaml_slips.tensor_texts import list_of_tensor
 
 _MAKERS = {"dict": dict, "list": list, "tuple": list, "set": list}
 _INFINITE = re.compile(
@@ -28,9 +30,8 @@ _ARITHMETIC = {
     ast.Pow: operator.pow,
 }
 _MANY = ("list", "tuple", "dict", "List", "Tuple", "Dict", "Sequence", "Iterable", "Mapping")
-_NO_PYTHON = (
-    "no Python is worked out here: have a word there, and getattr(torch, word) in the class"
-)
+_NO_PYTHON = "no Python is worked out here"
+_SHORT = {"nn": "torch.nn", "F": "torch.nn.functional", "np": "numpy"}
 _MOST = 1e18  # 10**10**10 is not worked out
 
 
@@ -125,9 +126,10 @@ def _slips(
                 yield from _null(name, value, place)
         elif isinstance(value, str) and isinstance(default, Function):
             if not place.annotation and not _reads_texts(found, name, value):
-                yield _Slip(name, f"is the text {value!r}{place.takes}", _NO_PYTHON, False)
+                hint = _by_word(name, value, default, found)
+                yield _Slip(name, f"is the text {value!r}{place.takes}", hint, False)
         elif isinstance(value, str) and not place.takes_text:
-            yield from _expression(name, value, place)
+            yield from _expression(name, value, place, found)
 
 
 def _has_none_among_numbers(value: Sequence[Any]) -> bool:
@@ -195,9 +197,14 @@ def _null(name: str, value: str, place: _Expected) -> Iterator[_Slip]:
         yield _Slip(name, message, hint, is_sure)
 
 
-def _expression(name: str, value: str, place: _Expected) -> Iterator[_Slip]:
+def _expression(name: str, value: str, place: _Expected, found: Located) -> Iterator[_Slip]:
     """Of what Python would work out, where the class has a number, a list or a mapping."""
     meant, message = _worth(value.strip()), f"is the text {value!r}{place.takes}"
+    if (numbers := list_of_tensor(value)) is not None:
+        if not _works_out(found):
+            write = f"write {_as_yaml(numbers)}, and torch.tensor(...) of it in the class"
+            yield _Slip(name, message, f"{_NO_PYTHON}: {write}", False)
+        return
     if isinstance(meant, (list, dict)):
         may_be_meant = place.default is None and not place.annotation
         if place.takes_many or may_be_meant:
@@ -207,7 +214,32 @@ def _expression(name: str, value: str, place: _Expected) -> Iterator[_Slip]:
     elif meant is not UNKNOWN and place.takes_number:
         yield _Slip(name, message, f"write a number: {_as_yaml(meant)}", True)
     elif isinstance(place.default, Expression) and _DOTTED.match(value):
-        yield _Slip(name, message, _NO_PYTHON, False)
+        yield _Slip(name, message, _by_word(name, value, place.default, found), False)
+
+
+def _works_out(found: Located) -> bool:
+    """Whether the class may make of a text what Python would."""
+    text = ast.unparse(found.definition) if found.definition else ""
+    return re.search(r"\b(?:eval|exec|safe_eval|literal_eval)\(", text) is not None
+
+
+def _by_word(name: str, value: str, default: Expression, found: Located) -> str:
+    """How a word names what is meant: of the module that the class's file has it or the default in.
+
+    By that file's own name of it, `nn` or `torch.nn`, so that the line works there.
+    """
+    holder, _, word = value.removesuffix("()").rpartition(".")
+    if not re.fullmatch(r"[\w.]+", holder) or not word.isidentifier():
+        return f"{_NO_PYTHON}: have a word there, and make the object of it in the class"
+    imports = found.names.imports if found.names else {}
+    module = _SHORT.get(holder) or full_name(holder, imports)
+    of_default, _, word_of_default = default.text.rpartition(".")
+    is_alike = not isinstance(default, Function) and full_name(of_default, imports) == module
+    holder = of_default if is_alike else holder
+    first = "" if holder.partition(".")[0] in imports else f"import {module.partition('.')[0]}, "
+    line = f"{name} = getattr({module if first else holder}, {name})"
+    write = f"{_NO_PYTHON}: {first}write {name}: {word}, and the line {line} in __init__"
+    return f'{write}, with {name}="{word_of_default}" by default' if is_alike else write
 
 
 def _worth(text: str) -> Any:

@@ -36,6 +36,7 @@ from hpc_train.training.failures.gone_from_python import gone_from_python
 from hpc_train.training.failures.kept_graph import kept_graph
 from hpc_train.training.failures.kept_lists import kept_list
 from hpc_train.training.failures.lengthless_set import lengthless_set
+from hpc_train.training.failures.list_for_tensor import list_for_tensor
 from hpc_train.training.failures.listed_sets import listed_sets
 from hpc_train.training.failures.loaded_checkpoint import loaded_checkpoint
 from hpc_train.training.failures.loaded_state import loaded_state
@@ -58,6 +59,7 @@ from hpc_train.training.failures.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.failures.unknown_argument import meant_argument
 from hpc_train.training.failures.unread_file import unread_file
 from hpc_train.training.failures.unset_variables import unset_variable
+from hpc_train.training.failures.untransformed_sets import untransformed
 from hpc_train.training.failures.unused_parameters import fix_of_unused
 from hpc_train.training.failures.users_method import method_that_returned
 from hpc_train.training.failures.whole_batch import of_batch
@@ -164,7 +166,10 @@ def fix_of(
     fixes += [of_key, absent] if absent.endswith("?") else [absent, of_key]  # a question ends it
     fixes += [_of_hparams(error)]
     fixes += [FIX] if unfit_checkpoint(error) else []
-    fixes += [fix_of_text(error), loaded_checkpoint(error) or loaded_state(error)]
+    fixes += [
+        fix_of_text(error, texts) or list_for_tensor(error, texts),
+        loaded_checkpoint(error) or loaded_state(error),
+    ]
     fixes += [empty_data(error, texts)]
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     whole = whole_predicted(error).fix or whole_given(error).fix
@@ -174,7 +179,7 @@ def fix_of(
     fixes += [in_place]
     fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
     fixes += [absent_interface(error), kept_graph(error), merged_hparams(error)]
-    fixes += [skipped_batch(error).fix or listed_sets(error).fix]
+    fixes += [skipped_batch(error).fix or listed_sets(error).fix or untransformed(error).fix]
     fixes += [gone_from_python(error) or absent_package(error)]
     fixes += [class_numbers(error) or of_metric(error) or other_device(error)]
     fixes += [few_gpus(error) or numpy_of_tensor(error)]

@@ -14,7 +14,7 @@ from typing import Any
 from hpc_train.config.fit.near_metrics import near_metrics
 from hpc_train.config.fit.trainer_lists import OF_SEVERAL
 from hpc_train.config.meant_words.moved_names import moved_import
-from hpc_train.config.python_text.undefined_names import import_of
+from hpc_train.config.python_text.undefined_names import fix_in_notebook, import_of
 from hpc_train.config.scripts.parsed_names import instead_of
 from hpc_train.config.scripts.script_trainer_calls import MEANT_METHODS
 from hpc_train.config.words import did_you_mean
@@ -154,6 +154,9 @@ def _near_global(error: NameError) -> str:
     forgotten = import_of(error.name)
     if forgotten:
         return f"write {forgotten} at the top of that file"
+    text = "".join(linecache.getlines(frames[-1].f_code.co_filename))
+    if of_notebook := fix_in_notebook(error.name, text):
+        return of_notebook
     if error.name in dir(frames[-1].f_locals.get("self")):
         return f"did you mean self.{error.name}?"
     return did_you_mean(error.name, names, cutoff=0.75)

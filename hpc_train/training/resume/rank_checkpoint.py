@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from hpc_train.training.resume.sample_order import mixed_seed
 from hpc_train.training.resume.saving import SHARDS, rank_file, say_loudly
 from hpc_train.training.resume.seeds import seed_everything
 from hpc_train.training.taken_over import TakenOver
+
+# torch/_weights_only_unpickler.py, inside of torch.load's advice.
+_NOT_ALLOWED = re.compile(r"Unsupported global: GLOBAL ([\w.]+) was not an allowed global")
 
 
 def load_tensors(path: Path) -> Any:
@@ -41,9 +45,14 @@ def _load(path: Path) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        reason = str(error).splitlines()[0]
-        say_loudly(f"{path.name} holds more than tensors and is read in full: {reason}")
+        say_loudly(f"{path.name} holds more than tensors and is read in full{_because(error)}")
         return torch.load(path, map_location="cpu", weights_only=False)
+
+
+def _because(error: pickle.UnpicklingError) -> str:
+    """What it holds, by torch's own words; without its advice and its colours."""
+    found = _NOT_ALLOWED.search(str(error))
+    return f": {found[1]}" if found else ""
 
 
 @dataclass(frozen=True)
