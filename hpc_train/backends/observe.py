@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import shlex
 import time
@@ -118,9 +119,9 @@ def _status(
         metrics=read_object(directory.final_metrics),
         now=now,
         models=whole,
-        torn=torn,
         saved_step=newest_step(directory) if lacks_end(events) else 0,
     )
+    status = dataclasses.replace(status, torn_models=tuple(torn))
     if view.state is not None and _backend(events) == "slurm":
         _keep(directory, events, status, now)
     return status

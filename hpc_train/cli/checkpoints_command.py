@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -37,6 +37,7 @@ from hpc_train.runs.saved_models import (
 )
 
 if TYPE_CHECKING:
+    from hpc_train.api import Run
     from hpc_train.training.resume.checkpoint import CheckedCheckpoint
 
 NO_MODELS = "no best model: a ModelCheckpoint with a monitor under trainer.callbacks saves it"
@@ -72,14 +73,7 @@ def command(
         "run_dir": str(found.directory.path),
     }
     if best or monitor:
-        chosen, notes = with_notes(lambda: found.best_model(monitor))
-        if as_json:
-            print_json({**named, "best": chosen.to_json()})
-            return 0
-        if chosen.monitor and chosen.score is None:
-            click.echo(f"{chosen.monitor} was NaN whenever a model was saved", err=True)
-        print_notes(notes)
-        click.echo(chosen.path)
+        _print_best(found, monitor, named if as_json else None)
         return 0
     states, models = found.checkpoints(verify=verify), found.models()
     if as_json:
@@ -101,6 +95,18 @@ def command(
         _tell_no_best(found.directory, whole, torn)
     _tell_how_to_read(found.directory, states, whole)
     return 0
+
+
+def _print_best(found: Run, monitor: str | None, document: dict[str, Any] | None) -> None:
+    """The path of the best model for a shell, or the document with it."""
+    chosen, notes = with_notes(lambda: found.best_model(monitor))
+    print_notes(notes)
+    if document is not None:
+        print_json({**document, "best": chosen.to_json()})
+        return
+    if chosen.monitor and chosen.score is None:
+        click.echo(f"{chosen.monitor} was NaN whenever a model was saved", err=True)
+    click.echo(chosen.path)
 
 
 def _tell_how_to_read(

@@ -153,7 +153,6 @@ def run_status(
     metrics: Mapping[str, Any],
     now: float,
     models: Sequence[SavedModel] = (),
-    torn: Sequence[SavedModel] = (),
     saved_step: int = 0,
 ) -> RunStatus:
     """Put the run's state together.
@@ -164,7 +163,6 @@ def run_status(
         metrics: The final metrics, or the newest known.
         now: Seconds since the epoch.
         models: As `saved_models.without_torn` leaves them.
-        torn: Those that it has left out.
         saved_step: The newest checkpoint, which an attempt without an end may have left.
     """
     step = _step(told := attempts_in(events), beat.step if beat else 0)
@@ -195,7 +193,6 @@ def run_status(
         attempts=tuple(attempts),
         best_models=tuple(best_models(models).values()),
         newest_model=newest_undecided(models),
-        torn_models=tuple(torn),
     )
 
 
