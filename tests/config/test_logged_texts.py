@@ -113,7 +113,7 @@ DICE = 'write monitor: val_dice, or self.log("val_iou", ...) in validation_step 
         (
             'stage = made(stage); self.log(f"{self.stage}_dice", 1)',
             "val_iou",
-            'logs {self.stage}_dice: write self.log("val_iou", ...) in validation_step (nets.py:13)',
+            f"logs {{self.stage}}_dice: {DICE.replace('monitor: val_dice, or ', '')}",
         ),
     ],
 )
