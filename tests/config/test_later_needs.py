@@ -10,6 +10,7 @@ import pytest
 from hpc_train import api
 from hpc_train.config.fit import onnx_exports
 from hpc_train.config.load import load
+from hpc_train.errors import ConfigError
 from tests.config.files import MINIMAL, write
 
 NETS = """\
@@ -127,7 +128,7 @@ def test_a_scripts_masks_are_noted_with_the_line(tmp_path: Path, call: str, told
         ("my_own_one", "import json", True),
         ("auto", "", False),
         ("ddp", "", False),
-        ("deepspeed_stage_3_offload_nvme", "", False),
+        ("fsdp", "", False),
         ("abc", "from pytorch_lightning.strategies import StrategyRegistry", False),
         ("abc", "import registering", False),
         ("abc", "import lightning_addon", False),
@@ -146,3 +147,9 @@ def test_a_strategy_that_nobody_registers_is_noted(
     said = f"cfg.yaml:5: trainer.strategy is {strategy!r}, which Lightning itself does not know"
     assert len(found) == told
     assert all(it.startswith(f"{said} (ddp, fsdp, deepspeed, ...): write one") for it in found)
+
+
+def test_a_strategy_of_deepspeeds_is_known_by_each_of_its_names(tmp_path: Path) -> None:
+    for name in ("deepspeed_stage_3_offload", "deepspeed_stage_3_offload_nvme"):
+        with pytest.raises(ConfigError, match=f"is {name}, and deepspeed is not installed"):
+            notes(tmp_path, f", strategy: {name}")
