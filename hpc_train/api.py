@@ -189,11 +189,12 @@ def run_here(
     Args:
         around: Makes what is entered before the run trains and left behind it, to show it.
 
-    Returns: the run and the supervisor's exit code.
+    Returns: `run, code`: the run and the supervisor's exit code.
     """
     from hpc_train.backends.local_devices import check_place
     from hpc_train.backends.make_run import make_run
     from hpc_train.backends.start_run import note_submission
+    from hpc_train.runs.run_here_result import RunHereResult
     from hpc_train.supervisor.run import supervise
 
     decided = plan(loaded, for_script=True)
@@ -203,7 +204,7 @@ def run_here(
     note_submission(run.directory, FOREGROUND, job_id, time.time())
     with around(run):
         code = supervise(run.directory, os.environ, batch=False)
-    return run, code
+    return RunHereResult(run, code)
 
 
 @checked_call

@@ -11,6 +11,7 @@ from hpc_train.codec import read_object
 from hpc_train.errors import ConfigError, HpcTrainError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import slug
+from hpc_train.runs.copied_project import copied_project
 from hpc_train.runs.copies import copied_from
 from hpc_train.runs.folders_meant import to_keep_its_name
 from hpc_train.runs.layout import RunDir
@@ -36,19 +37,20 @@ def at_its_place(run: RunDir, plan: Plan, check: Callable[[Path], None]) -> tupl
     Raises:
         ConfigError: the project is gone, and the folder that one is in has not its code.
     """
-    made, notes = moved_from(run, plan), []
-    if origin := copied_from(run):
-        notes.append(f"this is a copy of {origin}, and goes on in {run.path}")
-    runs_dir, workdir = plan.runs_dir, Path(plan.workdir)
+    made, origin, notes = moved_from(run, plan), copied_from(run), []
+    runs_dir, workdir = plan.runs_dir, copied_project(run, plan) or Path(plan.workdir)
     if made is not None:
         runs_dir = str(run.path.parent.parent)
-        if origin is None:
-            notes.append(f"the run was moved from {made}, and goes on in {run.path}")
         if moves := to_keep_its_name(run):
             notes.append(f"`list` names it {run.name} there: {moves}")
         if workdir.is_relative_to(made):  # its snapshot
             workdir = run.path / workdir.relative_to(made)
-    if left := how_it_was_left(run, dataclasses.replace(plan, workdir=str(workdir))):
+    left = how_it_was_left(run, dataclasses.replace(plan, workdir=str(workdir)))
+    if made is not None or origin is not None:
+        was = f"this is a copy of {origin}" if origin else f"the run was moved from {made}"
+        code = "" if left else f" with the code of {workdir}"
+        notes.insert(0, f"{was}, and goes on in {run.path}{code}")
+    if left:
         gone, workdir = workdir, Path.cwd()
         what = f"the run's project was in {gone}, which is {left}"
         try:

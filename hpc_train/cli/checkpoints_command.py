@@ -28,13 +28,14 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import (
     OF_SCRIPT,
     SavedModel,
-    awaited_metrics,
     best_models,
     is_of_script,
     never_logged,
     newest_undecided,
+    none_of_its_own,
     without_torn,
 )
+from hpc_train.runs.trials import trial_without_models
 
 if TYPE_CHECKING:
     from hpc_train.api import Run
@@ -147,8 +148,9 @@ def _tell_no_best(run: RunDir, models: Sequence[SavedModel], torn: Sequence[Save
         return
     why = never_logged(run)
     of_none = f"no best model: {OF_SCRIPT}" if is_of_script(run) else NO_MODELS
-    if awaited := awaited_metrics(run):
-        of_none = f"no best model: its ModelCheckpoint has saved none by {awaited[0]} so far"
+    if saved_none := none_of_its_own(run):
+        of_none = f"no best model: {saved_none}"
+    why = why or trial_without_models(run)
     told = UNDECIDED if newest_undecided(models) else of_none
     click.echo(f"no best model: {why[0]}; {why[1]}" if why else told, err=True)
 

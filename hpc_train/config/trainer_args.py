@@ -44,11 +44,11 @@ OWNED: Mapping[str, str] = {
 NEED_A_LOGGER = ("LearningRateMonitor", "DeviceStatsMonitor")  # callbacks of Lightning's
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda")
 _STARTERS = ("spawn", "fork", "notebook")  # in the names of strategies that start ranks themselves
-_STRATEGIES = (
+STRATEGIES = (
     *("auto", "ddp", "ddp_find_unused_parameters_true", "ddp_find_unused_parameters_false"),
     *("ddp_static_graph", "fsdp", "fsdp_cpu_offload", "single_device", "deepspeed"),
     *("deepspeed_stage_1", "deepspeed_stage_2", "deepspeed_stage_3", "deepspeed_stage_1_offload"),
-    *("deepspeed_stage_2_offload", "deepspeed_stage_3_offload"),
+    *("deepspeed_stage_2_offload", "deepspeed_stage_3_offload", "deepspeed_stage_3_offload_nvme"),
 )
 _TYPES = {
     "int": "a whole number",
@@ -151,7 +151,7 @@ def check_trainer(
         )
     if isinstance(strategy, str) and (named := _OTHER_STRATEGIES.get(strategy.lower())):
         raise origins.error("trainer.strategy", f"is {strategy!r}", f"write {of_project(named)}")
-    _check_choice(arguments, "strategy", _STRATEGIES, origins, registry=True)
+    _check_choice(arguments, "strategy", STRATEGIES, origins, registry=True)
     _check_place_of_strategy(arguments, origins)
 
 

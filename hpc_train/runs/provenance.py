@@ -23,6 +23,7 @@ import hpc_train
 from hpc_train.codec import read_object
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.atomic import write_text
+from hpc_train.runs.copied_project import copied_project
 from hpc_train.runs.imported_code import gone_of, imported_by
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.left_project import how_it_was_left
@@ -111,13 +112,14 @@ def code_changes(run: RunDir) -> str:
     """The files of its code that differ now from the submission; empty where none is known to.
 
     Where the project's folder was left, the code is looked for in the one that the command is typed
-    in, as a run that goes on does.
+    in, and where it was copied with the run, in the copy, as a run that goes on does.
     """
     before = read_state(run)  # a rendered script's run has none
     plan = read_plan(run)
     if not before:
         return ""
-    workdir = Path.cwd() if how_it_was_left(run, plan) else Path(plan.workdir)
+    workdir = copied_project(run, plan) or Path(plan.workdir)
+    workdir = Path.cwd() if how_it_was_left(run, plan) else workdir
     now = code_state(workdir, packages_of(plan))
     return named_files(imported_edits(run, before, now))
 

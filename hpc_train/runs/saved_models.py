@@ -18,6 +18,8 @@ from hpc_train.config.words import did_you_mean
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
+from hpc_train.runs.events import read_events
+from hpc_train.runs.history import has_ended
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.run_word import run_word
@@ -204,6 +206,13 @@ def awaited_metrics(run: RunDir) -> list[str]:
     return [str(given["monitor"]) for given in own if given.get("monitor")]
 
 
+def none_of_its_own(run: RunDir) -> str:
+    """What is said of a run whose ModelCheckpoint has saved nothing; empty where it has none."""
+    awaited = awaited_metrics(run)
+    so_far = "" if has_ended(read_events(run.events)) else " so far"
+    return f"its ModelCheckpoint has saved none by {awaited[0]}{so_far}" if awaited else ""
+
+
 def is_of_script(run: RunDir) -> bool:
     """Whether a script makes the Trainer, or none at all."""
     try:
@@ -270,8 +279,11 @@ def _no_best(run: RunDir) -> HpcTrainError:
         return HpcTrainError(f"{what}: {why_not[0]}", why_not[1])
     if is_of_script(run):
         return HpcTrainError(what, OF_SCRIPT)
-    if awaited := awaited_metrics(run):
-        why = f"its ModelCheckpoint has saved none by {awaited[0]} so far"
+    from hpc_train.runs.trials import trial_without_models  # on the way to an error
+
+    if trial := trial_without_models(run):
+        return HpcTrainError(f"{what}: {trial[0]}", trial[1])
+    if why := none_of_its_own(run):
         return HpcTrainError(f"{what}: {why}", f"hpc-train status {run_word(run.path)}")
     checkpoint = of_project("pytorch_lightning.callbacks.ModelCheckpoint", *_project_of(run))
     fix = f"add a {checkpoint} with init_args.monitor to trainer.callbacks"

@@ -10,7 +10,7 @@ import pytest
 
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import SavedModel, write_models
-from tests.cli.run_of_yesterday import project
+from tests.cli.run_of_yesterday import ended, project
 
 __all__ = ["project"]
 
@@ -177,3 +177,42 @@ def test_a_list_that_cannot_be_read_is_none(hpc, run: RunDir) -> None:
 def test_a_model_in_an_object_store_is_listed_by_its_address(hpc, run: RunDir) -> None:
     write_models(run, [replace(model(run, 6, 0.9), path="s3://models/a.ckpt")])
     assert hpc("checkpoints", "digits", "--best").out == "s3://models/a.ckpt\n"
+
+
+OF_A_CHECKPOINT = """\
+  callbacks: [{class_path: pytorch_lightning.callbacks.ModelCheckpoint, init_args: {monitor: v}}]
+"""
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_trial_is_told_that_it_keeps_no_model_with_what_trains(
+    hpc, project: Path, has_ended: bool
+) -> None:
+    config = project / "cfg.yaml"
+    trainer = "trainer:\n  accelerator: cpu\n  fast_dev_run: true\n" + OF_A_CHECKPOINT
+    text = config.read_text()
+    config.write_text(text.replace("trainer: {accelerator: cpu, max_epochs: 1}\n", trainer))
+    made = RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
+    if has_ended:
+        ended(made, "completed")
+    why = "trainer.fast_dev_run switches every ModelCheckpoint off"
+    anew = f"hpc-train submit {config} trainer.fast_dev_run=false"
+    said = hpc("checkpoints", "x", "--best").err
+    assert said.splitlines()[0].endswith(f"has saved no best model: {why}")
+    assert said.splitlines()[1] == f"  fix: without it: {anew.replace(f'{project}/', '')}"
+    assert f"no best model: {why}; without it: " in hpc("checkpoints", "x").err
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_so_far_is_said_of_a_run_alone_that_goes_on(hpc, project: Path, has_ended: bool) -> None:
+    config = project / "cfg.yaml"
+    trainer = "trainer:\n  accelerator: cpu\n  max_epochs: 1\n" + OF_A_CHECKPOINT
+    text = config.read_text()
+    config.write_text(text.replace("trainer: {accelerator: cpu, max_epochs: 1}\n", trainer))
+    made = RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
+    if has_ended:
+        ended(made, "failed")
+    end = "" if has_ended else " so far"
+    for words in (["checkpoints", "x", "--best"], ["checkpoints", "x"]):
+        told = next(it for it in hpc(*words).err.splitlines() if "has saved none by" in it)
+        assert told.endswith(f"its ModelCheckpoint has saved none by v{end}")

@@ -277,6 +277,27 @@ def test_a_package_that_a_function_imports_is_told_as_one_that_a_module_does(
         assert (fix in failure_of(caught.value).error) is bool(told)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("dynamo", "package"), [(True, "onnxscript"), (False, "onnx")])
+def test_what_an_export_of_torchs_lacks_is_told_with_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dynamo: bool, package: str
+) -> None:
+    for name in ("onnx", "onnxscript"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(Exception) as caught:
+        torch.onnx.export(
+            torch.nn.Linear(2, 2), (torch.randn(1, 2),), str(tmp_path / "x.onnx"), dynamo=dynamo
+        )
+    assert failure_of(caught.value).error.endswith(f"pip install {package}")
+
+
+def test_so_is_what_lightnings_own_method_lacks() -> None:
+    says = "`Net.to_onnx()` requires `onnx` to be installed."
+    assert failure_of(ModuleNotFoundError(says)).error.endswith("pip install onnx")
+    says = "`Net.to_onnx(dynamo=True)` requires `onnxscript` and `torch>=2.5.0` to be installed."
+    assert failure_of(ModuleNotFoundError(says)).error.endswith("pip install onnxscript")
+
+
 class OpensImages(torch.utils.data.Dataset[Any]):
     def __len__(self) -> int:
         return 1

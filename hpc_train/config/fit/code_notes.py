@@ -23,7 +23,9 @@ from hpc_train.config.fit.manual_optimization import unstepped_by_hand
 from hpc_train.config.fit.monitor_modes import mode_notes
 from hpc_train.config.fit.monitor_notes import monitor_notes
 from hpc_train.config.fit.near_hooks import near_hooks
+from hpc_train.config.fit.onnx_exports import notes_on_exports
 from hpc_train.config.fit.parsed_on_import import notes_on_parsed
+from hpc_train.config.fit.pruned_weights import notes_on_pruning
 from hpc_train.config.fit.rank_zero_calls import rank_zero_notes
 from hpc_train.config.fit.refused_logs import refused_logs
 from hpc_train.config.fit.relative_paths import notes_on_relative_paths
@@ -35,6 +37,7 @@ from hpc_train.config.fit.twice_normalized import (
     twice_normalized_of_class,
 )
 from hpc_train.config.fit.unknown_stages import unknown_stages
+from hpc_train.config.fit.unknown_strategies import unknown_strategy
 from hpc_train.config.fit.unrun_validation import unrun_validations
 from hpc_train.config.fit.unset_max_steps import unset_max_steps
 from hpc_train.config.fit.unsplit_streams import unsplit_stream
@@ -104,6 +107,9 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     yield from unsplit_stream(loaded, [str(workdir), *sys.path])
     yield from _on_unrun(loaded, [str(workdir), *sys.path])
     yield from mode_notes(loaded)
+    yield from notes_on_pruning(loaded, [str(workdir), *sys.path])
+    yield from unknown_strategy(loaded, workdir)
+    yield from notes_on_exports(loaded, workdir, sys.path)
     undefined = all_undefined(loaded, [str(workdir), *sys.path])  # what is sure is refused
     yield from (f"{said}: {it.fix}" for _, said, it in undefined)
     for file in hiding(workdir):

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hpc_train.config.fit.logged_texts import Logged, texts_logged
 from hpc_train.config.fit.monitor_modes import wants_the_highest
 from hpc_train.config.fit.near_metrics import metrics_in, near_metrics, of_stage, step_of
-from hpc_train.config.fit.silent_callbacks import is_silent, lightnings_callback
+from hpc_train.config.fit.rate_names import may_be_a_rate
+from hpc_train.config.fit.silent_callbacks import is_silent, lightnings_callback, logs_rates_alone
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.python_text.class_kind import Located, locate, place_of
 from hpc_train.config.python_text.method_signatures import hands_itself_on, methods_of
@@ -27,16 +29,19 @@ MADE_OF = ("", "_step", "_epoch")  # lightning/pytorch, _ResultMetric: on_step w
 
 @dataclass(frozen=True)
 class _Model:
-    """A model whose text gives every name that it logs.
+    """A model whose text gives every name that it logs, or its form.
 
     Attributes:
-        is_alone: Whether nothing else may log.
+        logged: What it logs, sorted.
+        is_alone: Whether nothing else may log, but for the rates.
+        logs_rates: Whether a callback of Lightning's logs the learning rates.
     """
 
     class_path: str
     found: Located
-    names: set[str]
+    logged: Sequence[Logged]
     is_alone: bool
+    logs_rates: bool
     path: Sequence[str]
 
     def told(self, metric: Any, form: str, highest: str = "") -> str:
@@ -47,15 +52,31 @@ class _Model:
             form: How another one is written in its place; without it nothing is to be logged.
             highest: What is written beside one of which the highest is the best.
         """
-        known = {*_GIVEN, *(f"{name}{end}" for name in self.names for end in MADE_OF)}
-        if not isinstance(metric, str) or metric.partition(_OF_LOADER)[0] in known:
+        if not isinstance(metric, str) or self._logs(metric.partition(_OF_LOADER)[0]):
             return ""
-        names = sorted(self.names)
+        if self.logs_rates and may_be_a_rate(metric):
+            return ""
+        names = self.names
         near = did_you_mean(metric, names, cutoff=0.8)
         if not near and not self.is_alone:
             return ""
         near = near_metrics(metric, names) or self._written(metric, form, highest)
-        return f"{self.class_path} logs {', '.join(names)}: {near}"
+        return f"{self.class_path} logs {', '.join(self._shown)}: {near}"
+
+    @property
+    def names(self) -> list[str]:
+        """What it logs without an open part."""
+        return list(dict.fromkeys(it.shown for it in self.logged if not it.is_open))
+
+    @property
+    def _shown(self) -> list[str]:
+        return list(dict.fromkeys(it.shown for it in self.logged))
+
+    def _logs(self, metric: str) -> bool:
+        """Whether it logs a metric of this name, or may."""
+        patterns = {it.pattern for it in self.logged}
+        whole = (re.fullmatch(f"{it}(?:{'|'.join(MADE_OF)})", metric) for it in patterns)
+        return metric in _GIVEN or any(whole)
 
     def _written(self, metric: str, form: str, highest: str) -> str:
         if not form:
@@ -111,11 +132,14 @@ def _model(loaded: LoadedConfig, callbacks: Sequence[Any], path: Sequence[str]) 
     if not found or not isinstance(found.definition, ast.ClassDef):
         return None
     whole = with_its_bases(found, path)
-    if whole is None or not (names := logged_names(whole)):
+    if whole is None or not (logged := _logged(whole)):
         return None
-    is_alone = all(is_silent(it, path) for it in callbacks)
+    rates = [logs_rates_alone(it, path) for it in callbacks]
+    others = [it for it, is_known in zip(callbacks, rates, strict=True) if not is_known]
+    is_alone = all(is_silent(it, path) for it in others)
     is_alone = is_alone and "configure_callbacks" not in ast.unparse(whole)
-    return _Model(class_path, found, names, is_alone, path)
+    known = sorted(logged, key=lambda it: it.shown)
+    return _Model(class_path, found, known, is_alone, any(rates), path)
 
 
 def _of_schedules(definition: ast.ClassDef) -> Iterator[tuple[int, str]]:
@@ -130,30 +154,44 @@ def _of_schedules(definition: ast.ClassDef) -> Iterator[tuple[int, str]]:
                 yield value.lineno, texts[1]
 
 
-def logged_names(definition: ast.ClassDef) -> set[str]:
-    """What the methods of a class log with self.log and self.log_dict; empty where it is unsure."""
-    return set(logged_places(definition))
+def _logged(definition: ast.ClassDef) -> list[Logged]:
+    """What the methods of a class log; empty where the text does not give every name."""
+    logged: list[Logged] = []
+    for _, call in _calls(definition):
+        if (texts := texts_logged(call, definition)) is None:
+            return []
+        logged += texts
+    return logged
 
 
 def logged_places(definition: ast.ClassDef) -> dict[str, list[tuple[str, int]]]:
-    """The same by name -> the methods that log it, each with its line."""
+    """What is logged by plain names -> the methods that log it, each with its line.
+
+    Empty where a name is no plain text, or something else may log as well.
+    """
+    places: dict[str, list[tuple[str, int]]] = {}
+    for method, call in _calls(definition):
+        if (names := _literal_names(call)) is None:
+            return {}
+        for name in names:
+            places.setdefault(name, []).append((method, call.lineno))
+    return places
+
+
+def _calls(definition: ast.ClassDef) -> list[tuple[str, ast.Call]]:
+    """Its calls of self.log and self.log_dict with their methods; none where it logs otherwise."""
     if len(definition.bases) != 1 or not ast.unparse(definition.bases[0]).endswith(
         "LightningModule"
     ):
-        return {}
-    places: dict[str, list[tuple[str, int]]] = {}
+        return []
     if _logs_otherwise(definition) or hands_itself_on(definition):  # which may log in its name
-        return {}
-    for statement in definition.body:
-        method = statement.name if isinstance(statement, ast.FunctionDef) else ""
-        for call in (it for it in ast.walk(statement) if isinstance(it, ast.Call)):
-            if ast.unparse(call.func) not in ("self.log", "self.log_dict"):
-                continue
-            if (names := _literal_names(call)) is None:
-                return {}
-            for name in names:
-                places.setdefault(name, []).append((method, call.lineno))
-    return places
+        return []
+    return [
+        (statement.name if isinstance(statement, ast.FunctionDef) else "", call)
+        for statement in definition.body
+        for call in ast.walk(statement)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("self.log", "self.log_dict")
+    ]
 
 
 def _logs_otherwise(definition: ast.ClassDef) -> bool:

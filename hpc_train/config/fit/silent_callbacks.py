@@ -11,7 +11,9 @@ from hpc_train.config.fit.refused_callbacks import is_lightnings
 from hpc_train.config.python_text.class_kind import Located, locate
 from hpc_train.config.specs import is_object, read_object
 
-_LOG = ("LearningRateMonitor",)  # of Lightning's: it puts the rates beside what is logged
+# Of Lightning's it alone puts something beside what is logged, the rates; DeviceStatsMonitor and
+# ThroughputMonitor write to the loggers, where no monitor looks.
+_LOG = ("LearningRateMonitor",)
 _MAY_LOG = re.compile(r"log|metric|setattr|getattr|exec|eval|import", re.IGNORECASE)
 _GIVEN = ("self", "trainer", "pl_module", "module", "model")  # what a hook may log with
 _MOST_BASES = 6
@@ -27,6 +29,11 @@ def is_silent(spec: Any, path: Sequence[str]) -> bool:
     """Whether a callback of a config logs nothing; False where it may."""
     found = locate(read_object(spec, "")[0], path) if is_object(spec) else None
     return found is not None and _is_silent(found, path, _MOST_BASES)
+
+
+def logs_rates_alone(spec: Any, path: Sequence[str]) -> bool:
+    """Whether a callback of a config is Lightning's own that logs the learning rates."""
+    return lightnings_callback(spec, path) in _LOG
 
 
 def _is_silent(found: Located, path: Sequence[str], steps: int) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hpc_train.config.fit.batch_axis import last_sample_notes
+from hpc_train.config.fit.pruned_weights import pruned_in_script
 from hpc_train.config.fit.twice_normalized import (
     twice_normalized_of_script,
 )
@@ -89,6 +90,7 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
         *spent_trainers(tree),
         *unkept_state(tree, names),
         *steps_too_early(tree, names),
+        *pruned_in_script(tree, names),
         *result_exits(tree, file.resolve(), folders),
     ):
         yield f"{path}:{line} {said}; {hint}"
