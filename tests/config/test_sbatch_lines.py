@@ -69,7 +69,7 @@ SETUP = "cfg.yaml:2: env.setup has lines of #SBATCH, which are comments here: "
         ),
         (["#SBATCH --nice=100"], "write slurm.extra.nice=100"),
         (["#SBATCH --mem=4G", "#SBATCH -o a.log"], "write slurm.mem=4G; --output=a.log: logs are"),
-        (["#SBATCH --mem=(4G"], "hpc-train translate 'sbatch --mem=(4G' shows them"),
+        (["#SBATCH --nice 1 2"], "hpc-train translate 'sbatch --nice 1 2' shows them"),
     ],
 )
 def test_those_in_env_setup_are_told_as_keys(tmp_path: Path, lines: list[str], keys: str) -> None:
