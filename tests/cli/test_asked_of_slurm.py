@@ -260,7 +260,7 @@ END"""
             "0:10:00",
             "--time 0:12:00 requeue.enabled=false",
             (
-                "a chain of 4 jobs does it: write --partition short --time 5:00 and"
+                "a chain of 4 jobs does it: write --partition short --time 0:05:00 and"
                 " requeue.enabled=true, so that the run goes on at each limit"
             ),
         ),
