@@ -44,7 +44,7 @@ def _check_value(key: str, kind: str, value: Any, origins: Origins) -> None:
         elements = value.items()
     elif kind.startswith("list["):
         if not is_list:
-            raise origins.error(key, "is no list", _as_list(key, value))
+            raise origins.error(key, "is no list", _as_list(key, value, origins))
         elements = enumerate(value)
     elif is_mapping or is_list:
         text = f'write one text, in quotes: "{",".join(map(str, value))}"'
@@ -83,10 +83,15 @@ def _as_mapping(key: str, value: Any, origins: Origins) -> str:
     return hint or (f"write {key}.NAME=VALUE" if is_typed else _PAIRS)
 
 
-def _as_list(key: str, value: Any) -> str:
+def _as_list(key: str, value: Any, origins: Origins) -> str:
     """What to write for what is no list."""
+    from hpc_train.config.meant_words.module_lines import hint_of_lines
     from hpc_train.config.yaml_slips.dashes import as_list  # on the way to an error
 
+    if key == "env.modules" and isinstance(value, str):
+        hint = hint_of_lines(value.splitlines(), is_typed=origins.is_typed(key))
+        if hint:
+            return hint
     words = re.split(r"[\s,]+", value.strip()) if isinstance(value, str) else []
     is_plain = all(re.fullmatch(r"[\w./@:$~+=-]+", word) for word in words)
     is_plain = is_plain and words not in ([], ["all"])

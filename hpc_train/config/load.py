@@ -43,6 +43,7 @@ from hpc_train.config.secrets import check_passthrough
 from hpc_train.config.sections import in_python
 from hpc_train.config.show import escape
 from hpc_train.config.submission_words import submission_words
+from hpc_train.config.sweeps.meant_sweep import without_equals
 from hpc_train.config.sweeps.swept_values import swept_values
 from hpc_train.config.words import class_of_object, shown
 from hpc_train.config.yaml_slips.interpolations import check_interpolations
@@ -167,6 +168,7 @@ def _merge_sweep(composed: Composed, sweep: Sequence[str]) -> None:
         if "=" not in typed:
             what = f"{COMMAND_LINE}: --sweep {typed} has no values"
             fix = f"write them behind an =, with commas: --sweep {typed}=A,B"
+            what, fix = without_equals(typed) or (what, fix)
             if typed.endswith((".yaml", ".yml", ".json")):
                 fix = "write --sweep KEY=A,B; or in the config: sweep: {KEY: [A, B]}"
             raise ConfigError(what, fix)

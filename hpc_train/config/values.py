@@ -21,6 +21,7 @@ from hpc_train.config.long_paths import MAX_NAME, MAX_PATH
 from hpc_train.config.meant_words.gpu_counts import hint_of_gpus
 from hpc_train.config.meant_words.launcher_words import launcher_hint
 from hpc_train.config.meant_words.logger_words import check_loggers
+from hpc_train.config.meant_words.module_lines import check_modules
 from hpc_train.config.meant_words.notify_words import MAIL_ADDRESS, event_hint
 from hpc_train.config.origins import Origins
 from hpc_train.config.ranges import RANGES, out_of_range
@@ -32,6 +33,7 @@ from hpc_train.config.words import NEWEST, meant_number, with_unit
 from hpc_train.config.yaml_slips.flow_slips import GPUS_HINT, GPUS_OF_A_RANK
 from hpc_train.config.yaml_slips.interpolations import walk
 from hpc_train.config.yaml_slips.plain_texts import quotes_for
+from hpc_train.config.yaml_slips.unquoted_times import check_time
 from hpc_train.errors import ConfigError
 
 _SHELLS = re.compile(r"[/:]\$[A-Za-z_]|^\$[A-Za-z_]\w*[/:]")  # of a path, or of several
@@ -45,7 +47,6 @@ _QUOTED_TILDE = re.compile(r"""(?<=["'])~(?=/)""")
 _BELOW = 256  # the run's name and id, and the longest name below them
 _PLAIN = "write \\${{...}} where a plain ${{...}} is meant"
 _UNITS = {"_s": "seconds", "_minutes": "minutes", "_h": "hours", "_mb": "megabytes"}
-_TWO_FIELDS = 'write hours and seconds, too: "2:00:00" is two hours, "0:02:00" two minutes'
 # OmegaConf 2.4's messages, what is wrong, and what to write.
 _EXPLAINED = (
     (r"Value '(.*?)' .*to Integer", "is '{0}'", "write a whole number"),
@@ -123,7 +124,7 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
             memory without its unit; for `qos: no` and other texts that became true or false.
     """
     slurm = values.get("slurm") or {}
-    _check_time(slurm.get("time"), origins)
+    check_time(slurm.get("time"), origins)
     for key in MEMORY_KEYS:
         size = slurm.get(key)
         if isinstance(size, (int, float)) and not isinstance(size, bool) and size != 0:
@@ -257,6 +258,7 @@ def check_meaning(config: Config, origins: Origins) -> None:
     if not config.name.strip() or not config.name.isprintable():
         raise origins.error("name", f"is {config.name!r}", "write one line of printable text")
     check_left_out(config, origins)
+    check_modules(config.env, origins)
     for key, value, hint in out_of_range(config):
         raise origins.error(key, f"is {value:.12g}", hint)
     for name in config.env.variables:
@@ -382,19 +384,3 @@ def _check_path(key: str, path: str, origins: Origins) -> None:
         size = f"{len(os.fsencode(path))} bytes, its longest name of {longest}"
         hint = f"write one of at most {most} bytes, with names of at most {MAX_NAME}"
         raise origins.error(key, f"is a path of {size}: {path[:40]}...", hint)
-
-
-def _check_time(time: Any, origins: Origins) -> None:
-    if isinstance(time, Sexagesimal):
-        raise origins.error(
-            "slurm.time",
-            f"is {time.text} without quotes, which YAML reads as the number {int(time)},"
-            f" and Slurm would take as {int(time)} minutes",
-            f'write slurm.time: "{time.text}"' if time.text.count(":") > 1 else _TWO_FIELDS,
-        )
-    if isinstance(time, (int, float)) and not isinstance(time, bool):
-        raise origins.error(
-            "slurm.time",
-            f"is the bare number {time}, and may mean minutes, seconds or an unquoted H:M:S",
-            f'write it in quotes: "{time}" is minutes to Slurm, "1:30:00" an hour and a half',
-        )

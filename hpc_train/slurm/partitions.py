@@ -12,7 +12,7 @@ from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.errors import SlurmError
 from hpc_train.plan.hostlist import expand
 from hpc_train.plan.plan import Plan
-from hpc_train.plan.units import stop_lead_s, time_s
+from hpc_train.plan.units import slurm_time, stop_lead_s, time_s
 from hpc_train.slurm.command import NO_ANSWER, run
 from hpc_train.slurm.refusals import no_controller
 from hpc_train.slurm.site import controller_down
@@ -358,7 +358,7 @@ def _chain(longest: Partition, jobs: int | None, *, may_go_on: bool) -> str:
     """How the run gets its time all the same: in one job after another."""
     number = "several" if jobs is None else str(jobs)
     way = f"a chain of {number} jobs does it: write --partition {longest.name}"
-    way = f"{way} --time {longest.limit}"
+    way = f"{way} --time {slurm_time(int(longest.limit_s()))}"
     if not may_go_on:
         return f"{way} and requeue.enabled=true, so that the run goes on at each limit"
     return f"{way}; the run saves before each limit and goes on"

@@ -245,14 +245,14 @@ END"""
             "--time 0:12:00",
             (
                 "write --partition long, which allows it; or a chain of 4 jobs does it: write"
-                " --partition short --time 5:00; the run saves before each limit and goes on"
+                " --partition short --time 0:05:00; the run saves before each limit and goes on"
             ),
         ),
         (
             "0:10:00",
             "--time 0:12:00",
             (
-                "a chain of 4 jobs does it: write --partition short --time 5:00; the run saves"
+                "a chain of 4 jobs does it: write --partition short --time 0:05:00; the run saves"
                 " before each limit and goes on"
             ),
         ),
@@ -260,7 +260,7 @@ END"""
             "0:10:00",
             "--time 0:12:00 requeue.enabled=false",
             (
-                "a chain of 4 jobs does it: write --partition short --time 5:00 and"
+                "a chain of 4 jobs does it: write --partition short --time 0:05:00 and"
                 " requeue.enabled=true, so that the run goes on at each limit"
             ),
         ),

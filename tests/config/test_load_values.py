@@ -155,13 +155,20 @@ def test_null_empties_a_text_and_quotes_hold_it(
     assert loaded(tmp_path, "slurm: {qos: fast}\n", override).config.slurm.qos == value
 
 
-@pytest.mark.parametrize("time", ["2:00", "90:30"])
-def test_an_unquoted_time_of_two_fields_is_told_what_it_would_be(time: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("time", "as_hours", "as_minutes"),
+    [
+        ("10:00", '"10:00:00" is 10 h', '"0:10:00" 10 min'),
+        ("2:30", '"2:30:00" is 2 h 30 min', '"0:02:30" 2 min 30 s'),
+        ("90:30", '"90:30:00" is 90 h 30 min', '"1:30:30" 90 min 30 s'),
+    ],
+)
+def test_an_unquoted_time_of_two_fields_is_told_what_it_would_be(
+    time: str, as_hours: str, as_minutes: str, tmp_path: Path
+) -> None:
     error = refused(tmp_path, f"slurm: {{time: {time}}}\n")
     assert f"slurm.time is {time} without quotes" in error.message
-    assert error.hint == (
-        'write hours and seconds, too: "2:00:00" is two hours, "0:02:00" two minutes'
-    )
+    assert error.hint == f"write hours and seconds, too: {as_hours}, {as_minutes}"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""Lines of #SBATCH in a script of Python's or in a config are comments, and noted."""
+"""Lines of #SBATCH in a script of Python's, a config or env.setup are comments, and noted."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,53 @@ def test_a_script_that_is_submitted_by_itself_is_told_once(tmp_path: Path) -> No
 )
 def test_what_sbatch_does_not_read_is_said_nothing_of(tmp_path: Path, text: str) -> None:
     assert notes(tmp_path, text) == []
+
+
+SETUP = "cfg.yaml:2: env.setup has lines of #SBATCH, which are comments here: "
+
+
+@pytest.mark.parametrize(
+    ("lines", "keys"),
+    [
+        (["#SBATCH --mem=4G"], "write slurm.mem=4G"),
+        (
+            ["export A=1", "#SBATCH --mem=4G", "  #SBATCH --exclusive  # alone"],
+            "write slurm.mem=4G slurm.exclusive=true",
+        ),
+        (
+            ["#SBATCH -p long -N 2", "#SBATCH --gres=gpu:2"],
+            "write slurm.partition=long slurm.nodes=2 slurm.gpus_per_node=2",
+        ),
+        (["#SBATCH --nice=100"], "write slurm.extra.nice=100"),
+        (["#SBATCH --mem=4G", "#SBATCH -o a.log"], "write slurm.mem=4G; --output=a.log: logs are"),
+        (["#SBATCH --nice 1 2"], "hpc-train translate 'sbatch --nice 1 2' shows them"),
+    ],
+)
+def test_those_in_env_setup_are_told_as_keys(tmp_path: Path, lines: list[str], keys: str) -> None:
+    for setup in (
+        "setup: " + json.dumps(lines),
+        "setup: |\n    " + "\n    ".join(["export B=2", *lines]),
+    ):
+        (told,) = notes(tmp_path, "print(1)\n", f"env:\n  {setup}\n")
+        assert told.startswith(f"{SETUP}{keys}")
+
+
+def test_what_the_config_says_already_is_not_told_again(tmp_path: Path) -> None:
+    lines = "['#SBATCH --mem=4G --time=01:00:00', '#SBATCH --no-requeue --nice=1 --output=a.log']"
+    slurm = "slurm: {mem: 4G, time: '1:00:00', extra: {nice: 1}}\n"
+    (told,) = notes(tmp_path, "print(1)\n", f"{slurm}env: {{setup: {lines}}}\n")
+    assert "write requeue.enabled=false; --output=a.log" in told
+    more = f"{slurm}requeue: {{enabled: false}}\n"
+    assert notes(tmp_path, "print(1)\n", f"{more}env: {{setup: {lines}}}\n") == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["# SBATCH --mem=4G", "##SBATCH --mem=4G", "echo '#SBATCH --mem=4G'"],
+        ["cat > other.sh <<END", "#SBATCH --mem=4G", "END"],
+        ["export SBATCH_MEM=4G"],
+    ],
+)
+def test_no_lines_of_sbatch_in_env_setup(tmp_path: Path, lines: list[str]) -> None:
+    assert notes(tmp_path, "print(1)\n", f"env: {{setup: {json.dumps(lines)}}}\n") == []

@@ -44,7 +44,7 @@ from hpc_train.config.fit.unsplit_streams import unsplit_stream
 from hpc_train.config.fit.unsynced_logs import unsynced_notes
 from hpc_train.config.fit.validation_notes import validation_notes
 from hpc_train.config.load import LoadedConfig
-from hpc_train.config.meant_words.sbatch_lines import notes_on_sbatch_lines
+from hpc_train.config.meant_words.sbatch_lines import notes_on_sbatch_lines, notes_on_setup_lines
 from hpc_train.config.paths_not_copied import notes_on_paths_not_copied
 from hpc_train.config.python_text.class_kind import Located, locate, place_of
 from hpc_train.config.python_text.classes import parameters_of
@@ -86,10 +86,11 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
 
 
 def _on_heads(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
-    """Of what the config's file and the script say to sbatch alone."""
+    """Of what the config's file, the script and env.setup say to sbatch alone."""
     own = str(loaded.files[-1])
     for name in dict.fromkeys((loaded.config.script.path or own, own)):
         yield from notes_on_sbatch_lines(workdir / name, name)
+    yield from notes_on_setup_lines(loaded.config, loaded.origins)
 
 
 def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:

@@ -12,6 +12,7 @@ from hpc_train.config.keys import MEMORY_KEYS
 from hpc_train.config.meant_words.gpu_counts import gpus_by_type, gpus_of_gres
 from hpc_train.config.meant_words.sbatch_names import KNOWN, OWNED, SHORT, SWITCHES
 from hpc_train.config.meant_words.sbatch_values import key_and_value
+from hpc_train.config.schema import Config
 from hpc_train.config.whole_forms import flow
 from hpc_train.config.words import near_words
 
@@ -48,6 +49,39 @@ def as_keys(value: Any, *, is_typed: bool) -> str:
     for name, given in pairs:
         _take(name, given, meant)
     return _told(meant, is_typed=is_typed)
+
+
+def keys_lacking(texts: Sequence[str], config: Config) -> str | None:
+    """What to type for the lines of a batch script; empty where the config says all of it.
+
+    Args:
+        texts: The options of each line.
+        config: Keys that have that value already are left out.
+
+    Returns:
+        None where a word has a form of which nothing is sure.
+    """
+    pairs = _pairs(texts)
+    if not pairs:
+        return None
+    meant = _Meant()
+    for name, given in pairs:
+        _take(name, given, meant)
+    is_here = bool(meant.keys or meant.extra)
+    meant.keys = {it: of for it, of in meant.keys.items() if not _has(config, it, of)}
+    extra = config.slurm.extra
+    meant.extra = {it: of for it, of in meant.extra.items() if extra.get(it) != of}
+    if is_here and not (meant.keys or meant.extra):
+        return ""
+    return _told(meant, is_typed=True)
+
+
+def _has(config: Config, key: str, value: Any) -> bool:
+    """Whether the config has that value; 01:00:00 is 1:00:00."""
+    written: Any = config
+    for name in key.split("."):
+        written = getattr(written, name, None)
+    return str(written).lstrip("0") == str(value).lstrip("0")
 
 
 def _pairs(texts: Sequence[str]) -> list[tuple[str, str | None]]:

@@ -14,6 +14,10 @@ from hpc_train.errors import ConfigError
 _OPENS = re.compile(r"[\"']|[\[{(][^\]})]*\Z")  # inside of it no key begins
 _NEXT_KEY = re.compile(r"\s*([;|,]|\s)\s*(?=([A-Za-z_][\w.]*)=)")
 _MOST_SHOWN = 80
+_NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
+_NUMBERS = rf"{_NUMBER}(?:\s*,\s*{_NUMBER})*"
+_THROTTLED = re.compile(rf"(\[\s*{_NUMBERS}\s*\]|{_NUMBERS}|range\([^()]*\))\s*%\s*([1-9]\d*)")
+_AS_IN_A_FILE = re.compile(r"([A-Za-z_][\w.]*)\s*:\s*(\S.*)")
 # What `unknown_key` writes of a key of a file: below its section, or with it.
 _BELOW = re.compile(r"write below (?P<above>[\w.]+): (?P<name>\w+): (?P<value>.+)")
 _NESTED = re.compile(r"write \{?(?P<above>(?:\w+: \{)+)(?P<name>\w+): (?P<value>[^{}]+)\}+")
@@ -56,6 +60,41 @@ def check_one_key(key: str, text: str) -> None:
     options = " ".join(f"--sweep {shlex.quote(it.strip())}" for it in pairs)
     message = f"command line: --sweep {shlex.quote(f'{key}={text}')} has several keys in one word"
     raise ConfigError(message, f"write an option for each: {options}")
+
+
+def check_throttle(key: str, text: str) -> None:
+    """Refuse `--sweep seed=1,2,3%2`: as in Slurm's --array, two of them at once are meant.
+
+    Raises:
+        ConfigError: with the option for that; behind a text a % may belong to it.
+    """
+    if found := throttled(text):
+        values, most = found
+        message = f"command line: --sweep {key}={text.strip()}: %{most} is of Slurm's --array"
+        swept = shlex.quote(f"{key}={values.replace(' ', '')}")
+        raise ConfigError(message, f"write --sweep {swept} --at-most {most}")
+
+
+def throttled(text: str) -> tuple[str, str] | None:
+    """The values of `1,2,3%2` or `range(3)%2`, and how many at once; None for other texts."""
+    found = _THROTTLED.fullmatch(text.strip())
+    return (found[1], found[2]) if found else None
+
+
+def without_equals(typed: str) -> tuple[str, str] | None:
+    """What is wrong with `--sweep "lr: [0.1, 0.01]"`, as a file has it, and the fix; else None."""
+    found = _AS_IN_A_FILE.fullmatch(typed.strip())
+    if found is None:
+        return None
+    key, text = found.groups()
+    inner = text[1:-1] if text[0] == "[" and text[-1] == "]" else text
+    has_plain_values = not re.search(r"[\[\]{}()\"']", inner)
+    values = re.sub(r"\s*,\s*", ",", inner.strip()) if has_plain_values else text
+    most = ""
+    if parts := throttled(values):
+        values, most = parts[0], f" --at-most {parts[1]}"
+    message = f"command line: --sweep {shlex.quote(typed)} has the form of a file"
+    return message, f"write it with an =: --sweep {shlex.quote(f'{key}={values}')}{most}"
 
 
 def with_swept_keys(

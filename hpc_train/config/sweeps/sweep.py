@@ -19,7 +19,7 @@ from hpc_train.config.scripts.script_file import check_args
 from hpc_train.config.scripts.swept_arguments import where_it_belongs
 from hpc_train.config.show import escape
 from hpc_train.config.submission_words import words_of_point
-from hpc_train.config.sweeps.meant_sweep import with_swept_keys
+from hpc_train.config.sweeps.meant_sweep import throttled, with_swept_keys
 from hpc_train.config.sweeps.sweep_of_wandb import check_range, check_wandb
 from hpc_train.config.whole_forms import flow
 from hpc_train.config.words import split_words
@@ -206,6 +206,10 @@ def _values(key: str, value: Any, origins: Origins) -> Sequence[Any]:
     elif isinstance(value, list):
         values = value
         _refuse_doubles(full, value, origins)
+    elif isinstance(value, str) and (parts := throttled(value)):
+        written = parts[0] if "(" in parts[0] else f"[{parts[0].strip('[]')}]"
+        hint = f"write {written}, and submit it with --at-most {parts[1]}"
+        raise origins.error(full, f"is {value}, whose %{parts[1]} is of Slurm's --array", hint)
     else:
         words = split_words(value) if isinstance(value, str) else [str(value)]
         is_plain = all(re.fullmatch(r"[\w.+-]+", word) for word in words)

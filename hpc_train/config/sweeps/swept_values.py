@@ -11,7 +11,7 @@ from typing import Any
 from hpc_train.config.compose import COMMAND_LINE
 from hpc_train.config.keys import TYPES
 from hpc_train.config.read import parse_value
-from hpc_train.config.sweeps.meant_sweep import check_one_key
+from hpc_train.config.sweeps.meant_sweep import check_one_key, check_throttle
 from hpc_train.config.trainer_args import trainer_parameters
 from hpc_train.errors import ConfigError
 
@@ -26,6 +26,7 @@ _MOST = 10  # values that are written out
 def swept_values(text: str, key: str) -> Any:
     """The values of a key: a list in brackets or without, or a range as it stands."""
     check_one_key(key, text)
+    check_throttle(key, text)
     if text.strip().startswith("range("):
         return text
     if found := re.fullmatch(r"\s*(choice|interval|shuffle|sort|glob)\((.*)\)\s*", text):
