@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from hpc_train.config.keys import FIELDS, SECTIONS
 from hpc_train.config.origins import Origins
 from hpc_train.errors import ConfigError
 
@@ -107,3 +108,52 @@ def _flow(value: Any) -> str:
     from hpc_train.config.whole_forms import flow  # on the way to an error
 
     return flow(value)
+
+
+def with_a_point_below(
+    section: str, key: str, values: Mapping[str, Any], origins: Origins
+) -> ConfigError:
+    """The refusal of a key with points that stands in a section, as `slurm.nodes` below `slurm`.
+
+    Args:
+        section: As `slurm`.
+        key: As it stands below it.
+        values: Of the whole config.
+        origins: For its file and line.
+    """
+    full = f"{section}.{key}"
+    words = _words(key.removeprefix(f"{section}."))
+    error = origins.error(full, "is one key with a point in it")
+    error.hint = _in_a_section(section, words, full, values, origins)
+    return error
+
+
+def _in_a_section(
+    section: str, words: list[str], full: str, values: Mapping[str, Any], origins: Origins
+) -> str:
+    own = values[section]
+    value = own[full.removeprefix(f"{section}.")]
+    if words and words[-1] in SECTIONS[section] and words[0] not in (*FIELDS, *SECTIONS[section]):
+        words = words[-1:]
+    if len(words) == 1 and words[0] not in SECTIONS[section]:
+        from hpc_train.config.meant_words.unknown_key import unknown_key  # needs this package
+
+        meant = {**values, section: {**own, words[0]: value}}
+        hint = unknown_key(f"{section}.{words[0]}", SECTIONS[section], origins, meant).hint
+        return hint.replace(f"'{section}.", "'")
+    if not words or words[0] not in (*FIELDS, *SECTIONS[section]):
+        return f"known: {', '.join(SECTIONS[section])}"
+    if words[0] in SECTIONS[section] and isinstance(own.get(words[0]), Mapping) and words[1:]:
+        return f"write below {section}.{words[0]}: {_flow(_nest(words[1:], value))[1:-1]}"
+    pair = _flow(_nest(words, value))[1:-1]
+    if words[0] in SECTIONS[section]:
+        return f"write {pair}"
+    if isinstance(values.get(words[0]), Mapping):
+        return f"write below {words[0]}: {_flow(_nest(words[1:], value))[1:-1]}"
+    return f"write {pair}, beside {section} and not below it"
+
+
+def _nest(words: Sequence[str], value: Any) -> dict[str, Any]:
+    whole: dict[str, Any] = {}
+    _put(whole, words, value)
+    return whole
