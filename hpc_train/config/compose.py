@@ -79,6 +79,8 @@ class Composed:
                 self._merge(into[name], value, f"{key}.", places, here)
                 continue
             self.replaced.add(key, into.get(name), value, self.origins)
+            if not prefix and "." in str(name):
+                self.origins.put_pointed(key, here)
             into[name] = _copy(value)
             self.note_origins(key, value, places, here)
 

@@ -43,6 +43,7 @@ from hpc_train.config.yaml_slips.in_its_place import (
     of_a_file,
 )
 from hpc_train.config.yaml_slips.interpolations import held_by_prefix
+from hpc_train.config.yaml_slips.keys_at_the_top import with_its_like
 from hpc_train.errors import ConfigError
 
 # As mmengine, Compose, GitLab CI and others call what a file builds on.
@@ -84,6 +85,7 @@ def unknown_key(
     """
     section, _, written = full.rpartition(".")
     key = written.replace("-", "_")
+    like: tuple[str, ...] = ()
     is_whole = key in known or key.isupper() or _places(key, script=False)  # PYTHONPATH, a variable
     key = key if is_whole else usual_form(key)
     of_script = values.get("script")
@@ -113,9 +115,11 @@ def unknown_key(
         hint = with_value(hint, values[section].get(written), typed=typed)
     if not section and not typed:
         hint = below_its_section(hint, written, values, origins)
+        hint, like = with_its_like(hint, written, values, origins)
+        users = (*users, *like)
     if section and not typed:
         hint = inside_its_section(hint, full, values, origins)
-    others = [it.rpartition(".")[2] for it in users] if section else []
+    others = [it.rpartition(".")[2] for it in users] if section or like else []
     said = f", and {', '.join(others)} {'is' if len(others) == 1 else 'are'} none" if others else ""
     error = origins.error(full, f"is no key of hpc-train{said}", hint)
     error.keys += users  # one mend for all of them
