@@ -115,7 +115,7 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
     if decided.preflight.thresholds or decided.preflight.network:
         from hpc_train.preflight.run_preflight import check_sections
 
-        check_sections(decided.preflight)
+        check_sections(decided.preflight, loaded.origins)
     return decided
 
 

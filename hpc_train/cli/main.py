@@ -28,6 +28,7 @@ from hpc_train.cli.option_hints import (
     option_hint,
     value_hint,
 )
+from hpc_train.cli.short_options import hint_for_all
 from hpc_train.cli.typed_options import as_options
 from hpc_train.config.long_paths import told_as_typed
 from hpc_train.errors import HpcTrainError, UsageError
@@ -212,7 +213,8 @@ def _usage(error: click.ClickException, words: Sequence[str]) -> HpcTrainError:
     if isinstance(error, click.MissingParameter) and error.param and error.param.name == "cfg":
         hint = _configs_here(where) or hint
     unknown = error.option_name if isinstance(error, click.NoSuchOption) else ""
-    if unknown and (known := option_hint(context, unknown, words)):
+    all_short = len(unknown) == 2 and hint_for_all(context, words)
+    if unknown and (known := all_short or option_hint(context, unknown, words)):
         return UsageError(error.message, known)
     if isinstance(error, click.BadOptionUsage) and error.message.endswith("an argument."):
         asked = cli.get_command(click.Context(cli), command)  # click has no context here

@@ -79,6 +79,8 @@ class Composed:
                 self._merge(into[name], value, f"{key}.", places, here)
                 continue
             self.replaced.add(key, into.get(name), value, self.origins)
+            if not prefix and "." in str(name):
+                self.origins.put_pointed(key, here)
             into[name] = _copy(value)
             self.note_origins(key, value, places, here)
 
@@ -287,7 +289,8 @@ def _find(name: str, source: Source, key: str, assets: Path, *, is_alone: bool =
         if (folder / name).parent.is_dir()
         for entry in (folder / name).parent.glob("*.yaml")
     }
-    near = did_you_mean(Path(name).stem, known, prefix=name[: -len(Path(name).name)])
+    prefix = "" if key == _PROFILE else name[: -len(Path(name).name)]  # which it has by itself
+    near = did_you_mean(Path(name).stem, known, prefix=prefix)
     there = ", ".join(sorted(known if key == _PROFILE else known.values())[:6])
     elsewhere = base_elsewhere(name, source.path, key=key, is_alone=is_alone)
     hint = elsewhere or near or _looked_in(name, source, parents)

@@ -98,5 +98,11 @@ def _check_section(name: str, values: Mapping[str, Any], origins: Origins) -> No
         example = f"write below it {meant}" if meant else example
         raise origins.error(name, f"is {value!r}", f"it is a section: {example}")
     for key in value:
+        if "." in str(key):
+            from hpc_train.config.yaml_slips.pointed_keys import (
+                with_a_point_below,  # on the way to an error
+            )
+
+            raise with_a_point_below(name, key, values, origins)
         if key not in SECTIONS[name]:
             raise unknown_key(f"{name}.{key}", SECTIONS[name], origins, values)

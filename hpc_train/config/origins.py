@@ -31,6 +31,16 @@ class Origins:
 
     def __init__(self, places: Mapping[str, str] | None = None) -> None:
         self._places = dict(places or {})
+        # Of one key with points at the top of a file: another file's section may be called alike.
+        self._pointed: dict[str, str] = {}
+
+    def put_pointed(self, key: str, place: str) -> None:
+        """Note where a key that is one word with points stands."""
+        self._pointed[key] = place
+
+    def of_pointed(self, key: str) -> str:
+        """The place of such a key."""
+        return self._pointed.get(key) or self.of(key)
 
     def put(self, key: str, place: str) -> None:
         """Note that `key` has its value from `place`."""

@@ -294,11 +294,13 @@ def _beside(given: Sequence[str], slurm: SlurmConfig, origins: Origins) -> Confi
     others = [f"slurm.{key}" for key in given if key != meant]
     places = [origins.of(key) for key in others]
     named = [f"{key} ({it})" if ":" in it else key for key, it in zip(others, places, strict=True)]
-    hint = "keep one"
+    hint, value = "keep one", str(getattr(slurm, meant))
+    is_bare = value.strip().isdecimal() and value.strip("0 ") != ""
     if len(typed) == 1:
-        words = [f"slurm.{meant}={getattr(slurm, meant)}", *(f"{key}=null" for key in others)]
-        hint = f"write {shlex.join(words)}"
-    return origins.error(f"slurm.{meant}", f"stands beside {' and '.join(named)}", hint)
+        size = meant_memory(value) if is_bare else value
+        hint = f"write {shlex.join([f'slurm.{meant}={size}', *(f'{key}=null' for key in others)])}"
+    said = f"is {value}, without a unit, and stands" if is_bare else "stands"
+    return origins.error(f"slurm.{meant}", f"{said} beside {' and '.join(named)}", hint)
 
 
 def _time_limit_s(slurm: SlurmConfig, origins: Origins) -> int | None:

@@ -8,12 +8,14 @@ all-reduce.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.schema import PreflightConfig
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
@@ -79,15 +81,28 @@ def _is_needless(options: PreflightOptions, request: PreflightRequest) -> bool:
     return len(options.nodes) == 1 and is_plain and not request.is_asked
 
 
-def check_sections(config: PreflightConfig) -> None:
+_KEY = re.compile(r"(preflight[\w.]*)(?:: unknown key '([^']*)')?")
+
+
+def check_sections(config: PreflightConfig, origins: Origins = NOWHERE) -> None:
     """Read what the schema cannot check as it will be read on the nodes.
+
+    Args:
+        config: Of the run.
+        origins: For the file and the line of a refusal.
 
     Raises:
         ConfigError: An unknown key, or a value that cannot be meant.
     """
     positive("preflight.budget_s", config.budget_s)
-    _thresholds(config)
-    SiteProfile.from_mapping(config.network, "preflight.network")
+    try:
+        _thresholds(config)
+        SiteProfile.from_mapping(config.network, "preflight.network")
+    except ConfigError as error:
+        found = _KEY.match(error.message)
+        named = ".".join(filter(None, found.groups())) if found else ""
+        error.message = f"{origins.prefix(named)}{error.message}"
+        raise
 
 
 def preflight_options(config: PreflightConfig, request: PreflightRequest) -> PreflightOptions:

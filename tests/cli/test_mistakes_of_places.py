@@ -251,7 +251,7 @@ def test_a_site_profile_that_is_not_there_is_told_where_to_write_it(hpc, project
     words = ["submit", "cfg.yaml", "cluster_profile=mysite"]
     refused(hpc, project, words, 3, "clusters/mysite", "write the file clusters/mysite.yaml, or")
     words = ["submit", "cfg.yaml", "cluster_profile=exampl"]
-    refused(hpc, project, words, 3, "clusters/exampl", "did you mean 'clusters/example'?")
+    refused(hpc, project, words, 3, "clusters/exampl", "did you mean 'example'?")
 
 
 def test_a_folder_of_runs_that_links_to_nothing_is_named(hpc, project: Path) -> None:

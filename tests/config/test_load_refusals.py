@@ -169,7 +169,7 @@ def test_of_several_classes_of_data_the_one_beside_the_model_is_told(
     [
         ("slrum: {}\n", "cfg.yaml:5: slrum is no key of hpc-train", "did you mean 'slurm'?"),
         ("slurm: {node: 3}\n", "cfg.yaml:5: slurm.node is no key", "did you mean 'slurm.nodes'"),
-        ("nodes: 3\n", "cfg.yaml:5: nodes is no key", "did you mean 'slurm.nodes'?"),
+        ("nodes: 3\n", "cfg.yaml:5: nodes is no key", "write slurm: {nodes: 3}"),
         ("slurm: {array: 1-3}\n", "slurm.array is no key", "write sweep: {KEY: [VALUES]}"),
         ("slurm: {output: a.log}\n", "slurm.output is no key", "hpc-train logs RUN"),
         ("slurm: fast\n", "cfg.yaml:5: slurm is 'fast'", "it is a section"),

@@ -110,7 +110,7 @@ def test_the_callback_as_a_class_in_the_section_is_told_as_a_whole(
 
 def test_each_so_many_steps_may_be_meant_as_either(tmp_path: Path) -> None:
     error = refusal(write(tmp_path, f"{MINIMAL}checkpoint: {{every_n_train_steps: 50}}\n"))
-    assert error.hint.startswith("write checkpoint.every_n_steps for what a run goes on from; ")
+    assert error.hint.startswith("write every_n_steps for what a run goes on from; ")
     assert "init_args: {every_n_train_steps: 50}" in error.hint
 
 

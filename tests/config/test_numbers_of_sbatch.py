@@ -16,7 +16,7 @@ script: {{path: train.py}}
 slurm: {{time: 10, nodes: {nodes}{more}}}
 """
 OF_EACH = " (of each node; {} of sbatch counts all 2)"
-REST = "write slurm.gpus_per_node, of each node: 3 over 2 nodes leave a rest, and each node has as"
+REST = "write gpus_per_node, of each node: 3 over 2 nodes leave a rest, and each node has as"
 
 
 @pytest.fixture(autouse=True)
@@ -35,19 +35,19 @@ def hint(folder: Path, nodes: int, more: str, *words: str) -> str:
 @pytest.mark.parametrize(
     ("written", "nodes", "meant"),
     [
-        ("gpus: 4", 2, "write slurm.gpus_per_node: 2" + OF_EACH.format("gpus")),
-        ("gpus: 2", 2, "write slurm.gpus_per_node: 1" + OF_EACH.format("gpus")),
-        ("gpus: 4", 1, "write slurm.gpus_per_node: 4"),
+        ("gpus: 4", 2, "write gpus_per_node: 2" + OF_EACH.format("gpus")),
+        ("gpus: 2", 2, "write gpus_per_node: 1" + OF_EACH.format("gpus")),
+        ("gpus: 4", 1, "write gpus_per_node: 4"),
         ("gpus: 3", 2, REST),
-        ("gpus: 'a100:4'", 2, "write slurm.gpus_per_node: 2 and slurm.gpu_type: a100 (of each"),
-        ("ntasks: 4", 2, "write slurm.gpus_per_node: 2" + OF_EACH.format("ntasks")),
-        ("ntasks: 1", 1, "write slurm.gpus_per_node: 1 (of each node: a rank a GPU)"),
-        ("ntasks_per_node: 4", 2, "write slurm.gpus_per_node: 4"),
-        ("ntasks-per-node: 4", 3, "write slurm.gpus_per_node: 4"),
-        ("cpus_per_task: 8", 2, "write slurm.cpus_per_gpu: 8"),
-        ("gpus: all", 2, "write slurm.gpus_per_node"),
-        ("gpus: 0", 2, "write slurm.gpus_per_node"),
-        ("cpus_per_task: true", 2, "write slurm.cpus_per_gpu"),
+        ("gpus: 'a100:4'", 2, "write gpus_per_node: 2 and gpu_type: a100 (of each"),
+        ("ntasks: 4", 2, "write gpus_per_node: 2" + OF_EACH.format("ntasks")),
+        ("ntasks: 1", 1, "write gpus_per_node: 1 (of each node: a rank a GPU)"),
+        ("ntasks_per_node: 4", 2, "write gpus_per_node: 4"),
+        ("ntasks-per-node: 4", 3, "write gpus_per_node: 4"),
+        ("cpus_per_task: 8", 2, "write cpus_per_gpu: 8"),
+        ("gpus: all", 2, "write gpus_per_node"),
+        ("gpus: 0", 2, "write gpus_per_node"),
+        ("cpus_per_task: true", 2, "write cpus_per_gpu"),
     ],
 )
 def test_a_number_of_sbatch_is_told_as_that_of_the_key(

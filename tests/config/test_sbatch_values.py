@@ -18,6 +18,7 @@ slurm: {nodes: 2, gpus_per_node: 2, time: "0:10:00"%s}
 """
 BESIDE = ", beside slurm and not below it"
 EXTRA = "other options of sbatch go under slurm.extra: "
+IN_FILE = "other options of sbatch go under extra: "
 
 
 def hint(folder: Path, inside: str, *typed: str) -> str:
@@ -33,17 +34,22 @@ def hint(folder: Path, inside: str, *typed: str) -> str:
         ("job-name", "foo", "write name=foo", f"write name: foo{BESIDE}"),
         ("job_name", '"my run"', "write 'name=my run'", f'write name: "my run"{BESIDE}'),
         ("job", "a1", "write name=a1", f"write name: a1{BESIDE}"),
-        ("queue", "short", "write slurm.partition=short", "write slurm.partition: short"),
+        ("queue", "short", "write slurm.partition=short", "write partition: short"),
         (
             "signal",
             '"B:USR1@120"',
             "write slurm.signal_lead_s=120",
-            "write slurm.signal_lead_s: 120",
+            "write signal_lead_s: 120",
         ),
-        ("no-requeue", "1", "write requeue.enabled=false", "write requeue.enabled: false"),
-        ("switches", "1", f"{EXTRA}slurm.extra.switches=1", f"{EXTRA}{{switches: 1}}"),
-        ("wckey", '"a b"', f"{EXTRA}'slurm.extra.wckey=a b'", f'{EXTRA}{{wckey: "a b"}}'),
-        ("num_nodes", "2", "write slurm.nodes=2", "write slurm.nodes: 2"),
+        (
+            "no-requeue",
+            "1",
+            "write requeue.enabled=false",
+            f"write requeue: {{enabled: false}}{BESIDE}",
+        ),
+        ("switches", "1", f"{EXTRA}slurm.extra.switches=1", f"{IN_FILE}{{switches: 1}}"),
+        ("wckey", '"a b"', f"{EXTRA}'slurm.extra.wckey=a b'", f'{IN_FILE}{{wckey: "a b"}}'),
+        ("num_nodes", "2", "write slurm.nodes=2", "write nodes: 2"),
     ],
 )
 def test_the_fix_has_the_value(

@@ -9,9 +9,9 @@ from typing import Any
 
 from hpc_train.config.meant_words.sbatch_names import EXCLUSIVE, KNOWN
 
-_UNDER = "other options of sbatch go under slurm.extra"
-UNDER_EXTRA = f"{_UNDER}: {{{{{{0}}: ...}}}}"
-_OTHER = re.compile(rf"{re.escape(_UNDER)}: \{{([\w-]+): \.\.\.\}}")
+UNDER = "other options of sbatch go under slurm.extra"
+UNDER_EXTRA = f"{UNDER}: {{{{{{0}}: ...}}}}"
+_OTHER = re.compile(rf"{re.escape(UNDER)}: \{{([\w-]+): \.\.\.\}}")
 _KEY = re.compile(r"write ([a-z_]+(?:\.[a-z_]+)*)(?:: (true|false))?")
 _PLAIN = re.compile(r"[A-Za-z0-9_./@+-]+")  # in YAML as it is, beside a colon and a space
 _LEAD = re.compile(r"(?:[RB]+:)?\w+@(\d+)")  # sbatch(1), --signal: [{R|B}:]<sig_num>[@sig_time]
@@ -33,7 +33,7 @@ def with_value(hint: str, value: Any, *, typed: bool) -> str:
         if (option := other[1]) not in KNOWN:  # of a plugin, or none: nobody knows
             return hint
         put = f": {_typed(f'slurm.extra.{option}', value)}"
-        return f"{_UNDER}{put if typed else f': {{{option}: {_in_file(value)}}}'}"
+        return f"{UNDER}{put if typed else f': {{{option}: {_in_file(value)}}}'}"
     found = _KEY.fullmatch(hint)
     if found is None or (found[2] and not typed):
         return hint

@@ -36,8 +36,14 @@ from hpc_train.config.secrets import how_to_pass, looks_secret
 from hpc_train.config.trainer_args import trainer_parameters
 from hpc_train.config.words import did_you_mean
 from hpc_train.config.yaml_slips.column_slips import below_empty_section
-from hpc_train.config.yaml_slips.in_its_place import below_its_section, meant_section, of_a_file
+from hpc_train.config.yaml_slips.in_its_place import (
+    below_its_section,
+    inside_its_section,
+    meant_section,
+    of_a_file,
+)
 from hpc_train.config.yaml_slips.interpolations import held_by_prefix
+from hpc_train.config.yaml_slips.keys_at_the_top import with_its_like
 from hpc_train.errors import ConfigError
 
 # As mmengine, Compose, GitLab CI and others call what a file builds on.
@@ -79,6 +85,7 @@ def unknown_key(
     """
     section, _, written = full.rpartition(".")
     key = written.replace("-", "_")
+    like: tuple[str, ...] = ()
     is_whole = key in known or key.isupper() or _places(key, script=False)  # PYTHONPATH, a variable
     key = key if is_whole else usual_form(key)
     of_script = values.get("script")
@@ -93,7 +100,7 @@ def unknown_key(
         hint = hint or of_a_file(key, written, values)
     hint = hint or ("" if script else _of_a_class(key, values))
     hint = hint or _of_gres(full, values, typed=typed) or _of_count(full, values, typed=typed)
-    hint = hint or of_address(full, values, typed=typed)
+    hint = hint or of_address(full, values, typed=typed) or _twice(full, values, typed=typed)
     slip = did_you_mean(key, known, prefix=f"{section}.", cutoff=_NEARER) if section else ""
     hint = hint or slip or _known_word(full, section, key, script=script)
     hint = hint or _of_sbatch(section, key) or _of_a_class(key, values)
@@ -108,7 +115,11 @@ def unknown_key(
         hint = with_value(hint, values[section].get(written), typed=typed)
     if not section and not typed:
         hint = below_its_section(hint, written, values, origins)
-    others = [it.rpartition(".")[2] for it in users] if section else []
+        hint, like = with_its_like(hint, written, values, origins)
+        users = (*users, *like)
+    if section and not typed:
+        hint = inside_its_section(hint, full, values, origins)
+    others = [it.rpartition(".")[2] for it in users] if section or like else []
     said = f", and {', '.join(others)} {'is' if len(others) == 1 else 'are'} none" if others else ""
     error = origins.error(full, f"is no key of hpc-train{said}", hint)
     error.keys += users  # one mend for all of them
@@ -149,6 +160,20 @@ def _of_gres(full: str, values: Mapping[str, Any], *, typed: bool) -> str:
     if name != "gres" or section not in ("", "slurm") or not isinstance(beside, Mapping):
         return ""
     return keys_for_gres(beside.get(name), on_line=typed)
+
+
+def _twice(full: str, values: Mapping[str, Any], *, typed: bool) -> str:
+    """What to write for a section that stands in itself, with keys of its own."""
+    section, _, name = full.rpartition(".")
+    beside = values.get(section) if section == name else None
+    below = beside.get(name) if isinstance(beside, Mapping) else None
+    if not isinstance(below, Mapping) or not below:
+        return ""
+    if not typed:
+        from hpc_train.config.whole_forms import flow  # on the way to an error
+
+        return f"write {flow(dict(below))[1:-1]}, without the second {section}:"
+    return f"write {section}.{next(iter(below))}, with one {section}"
 
 
 def _of_count(full: str, values: Mapping[str, Any], *, typed: bool) -> str:

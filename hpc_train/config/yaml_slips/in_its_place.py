@@ -11,6 +11,7 @@ from hpc_train.config.keys import FIELDS, SECTIONS, TYPES
 from hpc_train.config.meant_words.other_words import OTHER_WORDS, SAID_OF_KEYS
 from hpc_train.config.meant_words.own_arguments import is_taken
 from hpc_train.config.meant_words.sbatch_names import KNOWN
+from hpc_train.config.meant_words.sbatch_values import UNDER
 from hpc_train.config.origins import Origins
 from hpc_train.config.specs import INIT_ARGS, TARGET
 from hpc_train.config.trainer_args import trainer_parameters
@@ -67,6 +68,34 @@ def below_its_section(hint: str, written: str, values: Mapping[str, Any], origin
     fits = type(value) is int and "str" not in TYPES.get(f"{section}.{name}", "")
     fits = fits or name == written.lower().replace("-", "_")
     return _pair_below((section,), f"{name}: {_shown(value) if fits else '...'}", written, origins)
+
+
+def inside_its_section(hint: str, full: str, values: Mapping[str, Any], origins: Origins) -> str:
+    """The same hint for a key that stands in a section of a file: what can stand in that place.
+
+    Args:
+        hint: Such as `write slurm.gpus_per_node: 2`, which is refused below `slurm`.
+        full: The key that stands there, dotted.
+        values: The whole config.
+        origins: For its file.
+    """
+    section, _, written = full.rpartition(".")
+    own = values.get(section)
+    value = own.get(written) if isinstance(own, Mapping) else None
+    if hint.startswith(f"{UNDER}: {{"):
+        return hint.replace(f" {section}.extra: ", " extra: ")
+    if found := re.fullmatch(rf"write {section}\.(\w+)\.(\w+)", hint):
+        pair = _pair_below((section, found[1]), f"{found[2]}: {_shown(value)}", full, origins)
+        return pair.replace(f"below {section}: ", "")
+    if hint.startswith(f"write {section}."):
+        is_bare = re.fullmatch(rf"write {section}\.\w+", hint)
+        return hint.replace(f" {section}.", " ") + (": ..." if is_bare else "")
+    found = re.fullmatch(r"write (\w+)\.(\w+)(?:: (\S+))?", hint)
+    if found is None or found[1] not in FIELDS:
+        return hint
+    shown = _shown(value) if found[2] == written.lower().replace("-", "_") else "..."
+    pair = _pair_below((found[1],), f"{found[2]}: {found[3] or shown}", full, origins)
+    return pair if pair.startswith("write below") else f"{pair}, beside {section} and not below it"
 
 
 def _pair_below(above: tuple[str, ...], pair: str, written: str, origins: Origins) -> str:

@@ -5,11 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from hpc_train.config.words import near_words
 from hpc_train.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# Words that users have for them: those of NCCL's and gloo's variables, and plain ones.
+_MEANT = {
+    **dict.fromkeys(
+        (
+            *("interface", "interfaces", "iface", "ifname", "socket_ifname", "nic", "nics"),
+            *("nccl_socket_ifname", "gloo_socket_ifname"),
+        ),
+        "socket_interface",
+    ),
+    **dict.fromkeys(("exclude", "hca_excluded", "exclude_hca", "exclude_hcas"), "hca_exclude"),
+    **dict.fromkeys(("env", "variables"), "environment"),
+    **dict.fromkeys(("gdr", "net_gdr_level", "nccl_net_gdr_level"), "gdr_level"),
+}
 _GDR_LEVELS = ("LOC", "PIX", "PXB", "PHB", "SYS")
 
 
@@ -37,8 +51,10 @@ class SiteProfile:
         known = {item.name for item in fields(cls)}
         unknown = sorted(set(data) - known)
         if unknown:
+            hint = _MEANT.get(unknown[0].lower()) or next(iter(near_words(unknown[0], known)), "")
             raise ConfigError(
-                f"{where}: unknown key {unknown[0]!r}", f"known keys: {', '.join(sorted(known))}"
+                f"{where}: unknown key {unknown[0]!r}",
+                f"did you mean {hint!r}?" if hint else f"known keys: {', '.join(sorted(known))}",
             )
         values = {key: value for key, value in data.items() if value is not None}
         _one_of(values, "link_layer", ("InfiniBand", "Ethernet"), where)
