@@ -6,12 +6,14 @@ import dataclasses
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hpc_train.backends.compare_runs import Pairs, differing, flat
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.plan.from_config import with_training
 from hpc_train.plan.plan import Plan, RenderedFrom
+
+if TYPE_CHECKING:
+    from hpc_train.backends.compare_runs import Pairs
 
 _SECTIONS = ("checkpoint", "requeue", "watchdog", "preflight")
 _OF_PLACE = ("partition", "account", "qos", "constraint", "nodelist", "exclude", "reservation")
@@ -54,6 +56,8 @@ def changes_since_rendered(plan: Plan, kept: RenderedFrom) -> tuple[Pairs, Loade
     Raises:
         HpcTrainError: it does not read well now.
     """
+    from hpc_train.backends.compare_runs import differing, flat  # not to render
+
     fresh = load(Path(plan.workdir) / kept.file)
     now = with_training(plan, fresh.config, fresh.origins)
     own, others = _values(plan), _values(now)

@@ -28,7 +28,6 @@ from hpc_train.cli.option_hints import (
     option_hint,
     value_hint,
 )
-from hpc_train.cli.short_options import hint_for_all
 from hpc_train.cli.typed_options import as_options
 from hpc_train.config.long_paths import told_as_typed
 from hpc_train.errors import HpcTrainError, UsageError
@@ -213,8 +212,7 @@ def _usage(error: click.ClickException, words: Sequence[str]) -> HpcTrainError:
     if isinstance(error, click.MissingParameter) and error.param and error.param.name == "cfg":
         hint = _configs_here(where) or hint
     unknown = error.option_name if isinstance(error, click.NoSuchOption) else ""
-    all_short = len(unknown) == 2 and hint_for_all(context, words)
-    if unknown and (known := all_short or option_hint(context, unknown, words)):
+    if unknown and (known := _of_short(context, unknown, words)):
         return UsageError(error.message, known)
     if isinstance(error, click.BadOptionUsage) and error.message.endswith("an argument."):
         asked = cli.get_command(click.Context(cli), command)  # click has no context here
@@ -233,6 +231,14 @@ def _usage(error: click.ClickException, words: Sequence[str]) -> HpcTrainError:
     if isinstance(error, click.BadParameter) and error.param is not None:
         hint = value_hint(context, str(error.param.name), error.message) or hint
     return UsageError(said, hint)
+
+
+def _of_short(context: click.Context | None, unknown: str, words: Sequence[str]) -> str:
+    """What to write for an option that is not there; for all in one, where they are Slurm's."""
+    from hpc_train.cli.short_options import hint_for_all  # on the way to an error
+
+    all_short = hint_for_all(context, words) if len(unknown) == 2 else ""
+    return all_short or option_hint(context, unknown, words)
 
 
 _MOST_CONFIGS = 5

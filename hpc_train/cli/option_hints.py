@@ -14,7 +14,6 @@ import click
 from hpc_train.cli.dotted_options import key_in_config
 from hpc_train.cli.habits import DOCTOR_THERE, HABITS, STATES
 from hpc_train.cli.multirun_words import first_point, of_multirun
-from hpc_train.cli.resume_options import of_another_training
 from hpc_train.cli.typed_values import dependency_with, key_with, option_with, typed_value
 from hpc_train.config.meant_words.gpu_counts import option_for_gpus
 from hpc_train.config.words import EVERY
@@ -263,6 +262,8 @@ def option_hint(
         return elsewhere or _longer(context, option)
     dotted = "" if behind else _of_a_class(option, value, typed)
     said = dotted or _as_key(context, option, value, elsewhere, behind)
+    from hpc_train.cli.resume_options import of_another_training  # on the way to an error
+
     return of_another_training(said, context, typed[1:], [value])
 
 
