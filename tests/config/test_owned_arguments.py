@@ -121,9 +121,13 @@ def test_braces_in_the_place_of_a_text_are_one_in_quotes(nets: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "shape", "hint"),
     [
-        ("2", "", "write slurm.gpus_per_node: 2, or --gpus 2"),
-        ("'4'", "", "write slurm.gpus_per_node: 4, or --gpus 4"),
-        ("[0, 1, 2]", "slurm: {gpus_per_node: 1}", "write slurm.gpus_per_node: 3, or --gpus 3"),
+        ("2", "", "write gpus_per_node: 2 below slurm, or --gpus 2"),
+        ("'4'", "", "write gpus_per_node: 4 below slurm, or --gpus 4"),
+        (
+            "[0, 1, 2]",
+            "slurm: {gpus_per_node: 1}",
+            "write gpus_per_node: 3 below slurm, or --gpus 3",
+        ),
         ("2", "slurm: {gpus_per_node: 2}", "leave it out: slurm.gpus_per_node: 2 is there"),
         ("-1", "", "write how many a node has: slurm.gpus_per_node: N, or --gpus N"),
         ("true", "", "write how many a node has: slurm.gpus_per_node: N, or --gpus N"),
@@ -139,8 +143,8 @@ def test_devices_are_told_with_their_number(nets: Path, asked: str, shape: str, 
 @pytest.mark.parametrize(
     ("asked", "more", "hint"),
     [
-        ("3", "", "write slurm.nodes: 3, or --nodes 3"),
-        ("'2'", "slurm: {nodes: 1}", "write slurm.nodes: 2, or --nodes 2"),
+        ("3", "", "write nodes: 3 below slurm, or --nodes 3"),
+        ("'2'", "slurm: {nodes: 1}", "write nodes: 2 below slurm, or --nodes 2"),
         ("3", "slurm: {nodes: 3}", "leave it out: slurm.nodes: 3 is there"),
         ("auto", "", "write slurm.nodes, or --nodes"),
     ],
@@ -164,8 +168,8 @@ def test_one_device_is_left_out_where_a_node_has_one_rank(
 @pytest.mark.parametrize(
     ("asked", "shape", "hint"),
     [
-        ("1", "slurm: {gpus_per_node: 4}", "write slurm.gpus_per_node: 1, or --gpus 1"),
-        ("[0]", "", "write slurm.gpus_per_node: 1, or --gpus 1"),
+        ("1", "slurm: {gpus_per_node: 4}", "write gpus_per_node: 1 below slurm, or --gpus 1"),
+        ("[0]", "", "write gpus_per_node: 1 below slurm, or --gpus 1"),
         ("true", "", "write how many a node has: slurm.gpus_per_node: N, or --gpus N"),
     ],
 )
@@ -184,3 +188,13 @@ def test_a_cluster_environment_of_lightnings_is_told_to_be_left_out(nets: Path) 
     error = refusal_in(nets, MODEL, "{class_path: nets.Data}", more)
     assert error.message.endswith("trainer.plugins is set by hpc-train")
     assert error.hint.startswith("leave trainer.plugins out: the cluster environment and going on")
+
+
+@pytest.mark.parametrize(("value", "shown"), [("3", "3"), ("0.5", "0.5"), ("[1]", "...")])
+def test_an_argument_with_its_section_before_it_is_told_without(
+    nets: Path, value: str, shown: str
+) -> None:
+    """`did you mean 'trainer.max_epochs'?` named what was refused."""
+    more = f"trainer:\n  trainer.max_epochs: {value}\n"
+    error = refusal_in(nets, MODEL, "{class_path: nets.Data}", more)
+    assert error.hint == f"it stands below trainer already: write max_epochs: {shown}"

@@ -46,12 +46,17 @@ def owned_hint(name: str, asked: Any, said: str, config: Config, origins: Origin
 
 
 def shape_hint(name: str, asked: Any, *, typed: bool) -> str:
-    """`write slurm.nodes: 3, or --nodes 3` for a `num_nodes` of 3, as for `devices`; else empty."""
+    """`write nodes: 3 below slurm, or --nodes 3` for a `num_nodes` of 3; so of `devices`; else empty.
+
+    A key with a point in it is for the command line: in a file it would be refused.
+    """
     number = _number_of(asked) if name in _SHAPE else 0
     if not number:
         return ""
     key, option = _SHAPE[name]
-    return f"write {key}{'=' if typed else ': '}{number}, or {option} {number}"
+    section, _, name = key.partition(".")
+    line = f"{key}={number}" if typed else f"{name}: {number} below {section}"
+    return f"write {line}, or {option} {number}"
 
 
 def _number_of(asked: Any) -> int:

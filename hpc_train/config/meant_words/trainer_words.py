@@ -44,6 +44,7 @@ def unknown_argument(
     usable = [it for it in known if it not in owned]
     hint = (
         hint
+        or _once_more(name, arguments[name])
         or _of_a_class(name, config)
         or _as_typed(instead_of(name, arguments[name]), key, origins)
         or did_you_mean(name, usable, prefix="trainer.")
@@ -54,6 +55,13 @@ def unknown_argument(
     error = origins.error(key, f"is no argument of Lightning's Trainer{said}", hint)
     error.keys += tuple(f"trainer.{it}" for it in others)  # one mend for all of them
     return error
+
+
+def _once_more(name: str, value: Any) -> str:
+    """What to write for `trainer.max_epochs` below trainer, whatever it then is."""
+    inner = name.removeprefix("trainer.")
+    shown = value if isinstance(value, bool | int | float | str) else "..."
+    return f"it stands below trainer already: write {inner}: {shown}" if inner != name else ""
 
 
 def _of_a_class(name: str, config: Config) -> str:
