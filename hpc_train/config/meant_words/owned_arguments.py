@@ -46,7 +46,7 @@ def owned_hint(name: str, asked: Any, said: str, config: Config, origins: Origin
 
 
 def shape_hint(name: str, asked: Any, *, typed: bool) -> str:
-    """`write nodes: 3 below slurm, or --nodes 3` for a `num_nodes` of 3; so of `devices`; else empty.
+    """`write nodes: 3 below slurm, or --nodes 3` for a `num_nodes` of 3; so of `devices`. Or empty.
 
     A key with a point in it is for the command line: in a file it would be refused.
     """
