@@ -96,6 +96,12 @@ def test_masks_that_no_checkpoint_has_are_noted(tmp_path: Path, more: str, told:
     assert all(it.startswith("cfg.yaml:5: trainer.callbacks.0: ModelPruning has") for it in found)
 
 
+def test_masks_that_no_new_model_has_a_place_for_are_noted(tmp_path: Path) -> None:
+    more = ", make_pruning_permanent: false"
+    (found,) = (it for it in notes(tmp_path, PRUNES % (LIGHTNINGS, more)) if "Pruning" in it)
+    assert "no attempt goes on from it; leave make_pruning_permanent out" in found
+
+
 def test_a_class_of_ones_own_of_that_name_is_not_noted(tmp_path: Path) -> None:
     head = f"from {LIGHTNINGS} import Callback\nclass ModelPruning(Callback):\n"
     head += "    def __init__(self, pruning_fn): ..."

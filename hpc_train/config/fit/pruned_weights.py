@@ -11,15 +11,23 @@ from hpc_train.config.python_text.modules import Names, full_name
 from hpc_train.config.specs import callbacks_of, read_object
 
 _NAME = "ModelPruning"
-_SAID = (
-    "has masks that are in no checkpoint: in an attempt that goes on pruned weights are trained"
-    " until it prunes again, at the end of an epoch"
-)
-_HINT = "for the exact result let the run end in one attempt"
+# By `make_pruning_permanent`, which is True where nothing is said: what is told, and what to do.
+_SAID = {
+    True: (
+        "has masks that are in no checkpoint: in an attempt that goes on pruned weights are trained"
+        " until it prunes again, at the end of an epoch",
+        "for the exact result let the run end in one attempt",
+    ),
+    False: (
+        "has make_pruning_permanent: false: the masks are in the checkpoint, and a model that is"
+        " made anew has no place for them, so that no attempt goes on from it",
+        "leave make_pruning_permanent out",
+    ),
+}
 
 
 def notes_on_pruning(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
-    """A line for each ModelPruning of a config that prunes, and makes it permanent in checkpoints.
+    """A line for each ModelPruning of a config that prunes.
 
     (pytorch_lightning/callbacks/pruning.py, on_save_checkpoint)
     """
@@ -27,8 +35,9 @@ def notes_on_pruning(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]
         if lightnings_callback(spec, path) != _NAME:
             continue
         _, given = read_object(spec, key, loaded.origins)
-        if given.get("make_pruning_permanent", True) and given.get("apply_pruning", True):
-            yield f"{loaded.origins.prefix(key)}{key}: {_NAME} {_SAID}; {_HINT}"
+        if given.get("apply_pruning", True):
+            said, hint = _SAID[bool(given.get("make_pruning_permanent", True))]
+            yield f"{loaded.origins.prefix(key)}{key}: {_NAME} {said}; {hint}"
 
 
 def pruned_in_script(tree: ast.Module, names: Names) -> Iterator[tuple[int, str, str]]:
@@ -38,5 +47,6 @@ def pruned_in_script(tree: ast.Module, names: Names) -> Iterator[tuple[int, str,
         given = {it.arg: ast.unparse(it.value) for it in call.keywords}
         if whole.rpartition(".")[2] != _NAME or not whole.startswith(("pytorch_l", "lightning")):
             continue
-        if not {"False"} & {given.get("make_pruning_permanent"), given.get("apply_pruning")}:
-            yield call.lineno, f"makes a {_NAME}, which {_SAID}", _HINT
+        if given.get("apply_pruning") != "False":
+            said, hint = _SAID[given.get("make_pruning_permanent") != "False"]
+            yield call.lineno, f"makes a {_NAME}, which {said}", hint
