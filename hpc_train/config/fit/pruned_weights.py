@@ -14,13 +14,17 @@ _NAME = "ModelPruning"
 # By `make_pruning_permanent`, which is True where nothing is said: what is told, and what to do.
 _SAID = {
     True: (
-        "has masks that are in no checkpoint: in an attempt that goes on pruned weights are trained"
-        " until it prunes again, at the end of an epoch",
+        (
+            "has masks that are in no checkpoint: in an attempt that goes on pruned weights are"
+            " trained until it prunes again, at the end of an epoch"
+        ),
         "for the exact result let the run end in one attempt",
     ),
     False: (
-        "has make_pruning_permanent: false: the masks are in the checkpoint, and a model that is"
-        " made anew has no place for them, so that no attempt goes on from it",
+        (
+            "has make_pruning_permanent: false: the masks are in the checkpoint, and a model that is"
+            " made anew has no place for them, so that no attempt goes on from it"
+        ),
         "leave make_pruning_permanent out",
     ),
 }
