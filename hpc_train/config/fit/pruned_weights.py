@@ -22,8 +22,8 @@ _SAID = {
     ),
     False: (
         (
-            "has make_pruning_permanent: false: the masks are in the checkpoint, and a model made anew"
-            " has no place for them, so that no attempt goes on from it"
+            "has make_pruning_permanent: false: the masks are in the checkpoint, and a model that"
+            " is made anew has no place for them, so that no attempt goes on from it"
         ),
         "leave make_pruning_permanent out",
     ),
