@@ -132,7 +132,7 @@ def test_the_start_in_several_partitions_and_the_chain_that_a_short_one_takes(
 
     told = site.hpc("submit", str(CONFIG), "slurm.time=0:12:00", "--partition", "short", code=4)
     assert "write --partition train, which allows it; or a chain of" in told.stderr
-    assert "jobs does it: write --partition short --time 5:00;" in told.stderr
+    assert "jobs does it: write --partition short --time 0:05:00;" in told.stderr
     told = site.hpc("submit", str(CONFIG), "slurm.time=0:12:00", "--partition", "short",
                     "requeue.enabled=false", code=4)  # fmt: skip
     assert "requeue.enabled=true" in told.stderr
