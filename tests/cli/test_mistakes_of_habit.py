@@ -120,20 +120,24 @@ def test_an_option_of_others_is_told_with_the_value_that_was_typed(
 @pytest.mark.parametrize(
     ("gres", "typed", "written"),
     [
-        ("gpu:2", "slurm.gpus_per_node=2", "slurm.gpus_per_node: 2"),
-        ("gpu", "slurm.gpus_per_node=1", "slurm.gpus_per_node: 1"),
+        ("gpu:2", "slurm.gpus_per_node=2", "gpus_per_node: 2"),
+        ("gpu", "slurm.gpus_per_node=1", "gpus_per_node: 1"),
         (
             "gpu:a100:2",
             "slurm.gpus_per_node=2 slurm.gpu_type=a100",
-            "slurm.gpus_per_node: 2 and slurm.gpu_type: a100",
+            "gpus_per_node: 2 and gpu_type: a100",
         ),
         (
             "gpu:2,nvme:1",
             "slurm.gpus_per_node=2 slurm.extra.gres=nvme:1",
-            "slurm.gpus_per_node: 2 and slurm.extra: {gres: 'nvme:1'}",
+            "gpus_per_node: 2 and extra: {gres: 'nvme:1'}",
         ),
-        ("shard:1", "slurm.extra.gres=shard:1", "slurm.extra: {gres: 'shard:1'}"),
-        ("gpu:a:1,gpu:b:1", *["slurm.gpus_per_node, how many of each node, and slurm.gpu"] * 2),
+        ("shard:1", "slurm.extra.gres=shard:1", "extra: {gres: 'shard:1'}"),
+        (
+            "gpu:a:1,gpu:b:1",
+            "slurm.gpus_per_node, how many of each node, and slurm.gpu",
+            "gpus_per_node, how many of each node, and gpu_type",
+        ),
         ("null", *["slurm.gpus_per_node, how many of each node, and slurm.gpu_type"] * 2),
     ],
 )

@@ -94,7 +94,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         ("defaults: [nope]\n", "cfg.yaml:1: defaults names nope, and there is no such", ""),
         ("a: 1\ndefaults: [3]\n", "cfg.yaml:2: defaults holds 3", "base.yaml"),
         ("defaults: [cfg.yaml]\n", "cfg.yaml builds on itself", "defaults"),
-        ("cluster_profile: exampel\n", "names clusters/exampel", "'clusters/example'"),
+        ("cluster_profile: exampel\n", "names clusters/exampel", "'example'"),
         ("cluster_profile: [a]\n", "cfg.yaml:1: cluster_profile is ['a']", "configs/clusters"),
         ("", "cfg.yaml: no key is in it", "name: my-run; global_batch_size: 64"),
     ],

@@ -86,7 +86,8 @@ def test_labels_that_are_texts_are_told_with_numbers_for_them() -> None:
         ' {"cat": 0, "dog": 1}'
     )
     assert told(step, (X, list("abcd")))[0].endswith('as of {"a": 0, "b": 1, "c": 2, ...}')
-    assert not told(step, (X, (1, 2)))[0]
+    of_numbers = "target takes a tensor, and y is a tuple: write torch.tensor(y)"
+    assert told(step, (X, (1, 2)))[0] == of_numbers
 
 
 class Scores(Net):

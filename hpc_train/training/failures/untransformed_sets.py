@@ -10,6 +10,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 from hpc_train.training.failures.frame_text import is_users, nodes_in_file, shown_file
@@ -37,7 +38,7 @@ def untransformed(error: BaseException) -> PlacedFix:
         return PlacedFix()
     name, held = type(dataset).__name__, vars(dataset)
     given = next((held[it] for it in _GIVEN if held.get(it) is not None), None)
-    calls = [*_calls_of(name, error, is_given=given is not None)]
+    calls = [*_calls_of(type(dataset), error, is_given=given is not None)]
     first = f"{calls[0][0]}:{calls[0][1]}" if calls else ""
     places = ", ".join(f"{shown_file(file)}:{line}" for file, line in calls[:_MOST_TOLD])
     of = f"{name}(...){f' ({places})' if places else ''}"
@@ -56,15 +57,32 @@ def _is_torchvisions(dataset: Any) -> bool:
     return "/torchvision/" in file and "transform" in getattr(dataset, "__dict__", {})
 
 
-def _calls_of(name: str, error: BaseException, *, is_given: bool) -> Iterator[tuple[str, int]]:
+def _calls_of(
+    kind: type[Any], error: BaseException, *, is_given: bool
+) -> Iterator[tuple[str, int]]:
     """File and line of each call in the user's files that makes such a set; of all where given."""
     frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    modules = (getattr(it, "__file__", None) for it in [*sys.modules.values()])
+    modules = {getattr(it, "__file__", None): it for it in [*sys.modules.values()]}
     files = dict.fromkeys([*frames, *(it for it in modules if isinstance(it, str))])
     for file in filter(is_users, files):
         for call in nodes_in_file(file):
-            if not isinstance(call, ast.Call) or ast.unparse(call.func).split(".")[-1] != name:
+            if not isinstance(call, ast.Call) or not _makes(call, kind, modules.get(file)):
                 continue
             named = {it.arg for it in call.keywords}
             if is_given or not named & {*_GIVEN, None}:
                 yield file, call.lineno
+
+
+def _makes(call: ast.Call, kind: type[Any], module: ModuleType | None) -> bool:
+    """Whether it is surely this class that is called, and no other of the same name."""
+    names = ast.unparse(call.func).split(".")
+    if names[-1] != kind.__name__:
+        return False
+    if module is None or names[0] not in vars(module):  # imported in the function, or defined there
+        return kind.__module__.startswith("torchvision.") or kind.__module__ == getattr(
+            module, "__name__", ""
+        )
+    found = vars(module)[names[0]]
+    for name in names[1:]:
+        found = getattr(found, name, None)
+    return found is kind
