@@ -89,11 +89,7 @@ def test_what_it_says_is_enough(hpc, project: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "fix"),
     [
-        (
-            "devices: auto",
-            "devices: 4",
-            "trainer.devices -> gpus_per_node: 4 below slurm, or --gpus 4",
-        ),
+        ("devices: auto", "devices: 4", "trainer.devices -> gpus_per_node: 4 below slurm, or --g"),
         ("num_nodes: 1", "num_nodes: 2", "trainer.num_nodes -> nodes: 2 below slurm, or --nodes 2"),
         ("logger: null", "gpus: 2", "trainer.gpus -> slurm.gpus_per_node"),
         ("ckpt_path: null", "ckpt_path: a.ckpt", "ckpt_path -> `hpc-train resume RUN`"),
