@@ -255,7 +255,7 @@ def told_apart(runs: Sequence[RunDir]) -> list[str]:
     keys = dict.fromkeys(key for it in flats[1:] for key in differing(flats[0], it))
     if len(keys) > _MOST_KEYS:
         return nothing
-    told = [", ".join(f"{key}={said(flat.get(key))}" for key in keys) for flat in flats]
+    told = [", ".join(f"{key}={said(it.get(key))}" for key in keys) for it in flats]
     return told if max(map(len, told), default=0) <= _MOST_CHARACTERS else nothing
 
 

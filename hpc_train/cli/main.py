@@ -212,7 +212,7 @@ def _usage(error: click.ClickException, words: Sequence[str]) -> HpcTrainError:
     if isinstance(error, click.MissingParameter) and error.param and error.param.name == "cfg":
         hint = _configs_here(where) or hint
     unknown = error.option_name if isinstance(error, click.NoSuchOption) else ""
-    if unknown and (known := _of_short(context, unknown, words)):
+    if unknown and (known := _hint_of_unknown(context, unknown, words)):
         return UsageError(error.message, known)
     if isinstance(error, click.BadOptionUsage) and error.message.endswith("an argument."):
         asked = cli.get_command(click.Context(cli), command)  # click has no context here
@@ -233,7 +233,7 @@ def _usage(error: click.ClickException, words: Sequence[str]) -> HpcTrainError:
     return UsageError(said, hint)
 
 
-def _of_short(context: click.Context | None, unknown: str, words: Sequence[str]) -> str:
+def _hint_of_unknown(context: click.Context | None, unknown: str, words: Sequence[str]) -> str:
     """What to write for an option that is not there; for all in one, where they are Slurm's."""
     from hpc_train.cli.short_options import hint_for_all  # on the way to an error
 

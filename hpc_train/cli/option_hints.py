@@ -14,7 +14,13 @@ import click
 from hpc_train.cli.dotted_options import key_in_config
 from hpc_train.cli.habits import DOCTOR_THERE, HABITS, STATES
 from hpc_train.cli.multirun_words import first_point, of_multirun
-from hpc_train.cli.typed_values import dependency_with, key_with, option_with, typed_value
+from hpc_train.cli.typed_values import (
+    NO_DASHES,
+    dependency_with,
+    key_with,
+    option_with,
+    typed_value,
+)
 from hpc_train.config.meant_words.gpu_counts import option_for_gpus
 from hpc_train.config.words import EVERY
 
@@ -296,7 +302,7 @@ def _of_a_class(option: str, value: str, typed: Sequence[str]) -> str:
     word = f"{found.key}={value}" if plain else key_with(found.key, value)
     takes = "" if found.is_taken else ", where your class takes it"
     takes = takes if ".init_args." in found.key else ""
-    return found.said or f"a key of the config has no dashes: {word}{takes}"
+    return found.said or f"{NO_DASHES}{word}{takes}"
 
 
 def _as_key(context: click.Context, option: str, value: str, elsewhere: str, behind: str) -> str:
@@ -314,7 +320,7 @@ def _as_key(context: click.Context, option: str, value: str, elsewhere: str, beh
     if said := SAID_OF_KEYS.get(name.replace("-", "_")):
         return said
     if (meant := SWITCHES.get(name.replace("-", "_"))) and not behind:
-        return f"a key of the config has no dashes: {meant}"
+        return f"{NO_DASHES}{meant}"
     rule = _rule_of(name, is_behind=bool(behind))
     counted = rule.to if rule and rule.does == "number" else "all_ranks" if name == "ntasks" else ""
     flags = {flag.key: flag.option for flag in FLAGS.values() if flag.option in own}
@@ -333,7 +339,7 @@ def _as_key(context: click.Context, option: str, value: str, elsewhere: str, beh
             return option_with(flags[key], name, value)
         if key == "slurm.dependency":
             return dependency_with(value, has_after="--after" in own)
-        return f"a key of the config has no dashes: {key_with(key, value)}{takes}"
+        return f"{NO_DASHES}{key_with(key, value)}{takes}"
     return rule.why if rule else nothing or OWNED.get(name, behind) or _longer(context, option)
 
 

@@ -26,6 +26,7 @@ from hpc_train.cli.namesakes import tell_newest_of_name
 from hpc_train.cli.own_checkpoints import notes_on_script, step_to_go_on_from
 from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.cli.sweep_text import tell_resumed
+from hpc_train.cli.typed_values import NO_DASHES
 from hpc_train.errors import UsageError
 from hpc_train.plan.cut_epochs import cut_note
 from hpc_train.plan.hostlist import fold_numbers
@@ -193,7 +194,7 @@ def _refuse_arguments(run: api.Run, overrides: Sequence[str]) -> None:
         return
     message = f"{overrides[at]} stands behind --, and a run keeps what it was submitted with"
     if not is_of_script(run.directory):
-        raise UsageError(message, "a key of the config has no dashes: KEY=VALUE")
+        raise UsageError(message, f"{NO_DASHES}KEY=VALUE")
     begun = submit_again(run.directory).partition(" -- ")[0]
     other = f"{begun} -- {shlex.join(overrides[at:])}"
     raise UsageError(message, f"other arguments are of a run of its own: {other}")

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 import click
 
 from hpc_train.cli.dotted_options import key_in_config
+from hpc_train.cli.typed_values import NO_DASHES
 from hpc_train.errors import HpcTrainError
 
-_AS_KEY = re.compile(
-    r"a key of the config has no dashes: (?P<key>[\w.]+)=(?P<value>.+?)(?:, where.*)?$"
-)
+_AS_KEY = re.compile(rf"{NO_DASHES}(?P<key>[\w.]+)=(?P<value>.+?)(?:, where.*)?$")
 
 
 def of_another_training(

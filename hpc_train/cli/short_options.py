@@ -9,9 +9,11 @@ from collections.abc import Sequence
 import click
 
 from hpc_train.cli.option_hints import option_hint
+from hpc_train.cli.typed_values import NO_DASHES
 
-_KEY = "a key of the config has no dashes: "
-_SURE = re.compile(rf"(?:write |{_KEY})(--[a-z-]+ \S+|slurm\.\w+=(?!\.\.\.)\S+|name=(?!\.\.\.)\S+)")
+_SURE = re.compile(
+    rf"(?:write |{NO_DASHES})(--[a-z-]+ \S+|slurm\.\w+=(?!\.\.\.)\S+|name=(?!\.\.\.)\S+)"
+)
 
 
 def hint_for_all(context: click.Context | None, words: Sequence[str]) -> str:

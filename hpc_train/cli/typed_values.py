@@ -11,6 +11,7 @@ from hpc_train.config.keys import MEMORY_KEYS
 from hpc_train.config.meant_words.gpu_counts import option_for_gpus
 from hpc_train.config.meant_words.sbatch_names import EXCLUSIVE
 
+NO_DASHES = "a key of the config has no dashes: "
 _FILES = (".yaml", ".yml", ".py")
 # Options that count GPUs, or ranks, of a node; those of a job or of a task mean another number.
 _A_NODE = ("gres", "gpus-per-node", "ntasks-per-node", "nproc-per-node", "num-gpus")
@@ -65,9 +66,9 @@ def dependency_with(value: str, *, has_after: bool) -> str:
 
     key = "slurm.dependency"
     if not value or re.fullmatch(FORMS["dependency"][0], value, re.IGNORECASE):
-        return f"a key of the config has no dashes: {key_with(key, value)}"
+        return f"{NO_DASHES}{key_with(key, value)}"
     if value.replace(":", "").isdecimal():
-        return f"a key of the config has no dashes: {key}=afterok:{value}"
+        return f"{NO_DASHES}{key}=afterok:{value}"
     kind, colon, behind = value.partition(":")
     if not colon and not _KIND.fullmatch(value):
         kind, behind = "afterok", value

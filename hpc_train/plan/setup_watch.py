@@ -10,6 +10,7 @@ told. Pure; `docs/environments.md` says it to people.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,6 +41,8 @@ _TOOLS = (
     ),
 )
 _VENV = re.compile(r"(?:source|\.)\s+(?P<file>[\w@%+=:,./~${}-]*/bin/activate)")
+_OF_MODULE = re.compile(r"(?:module|ml)\s")
+_SOURCES = re.compile(r"(?:source|\.)\s")
 # Of a line that changes neither where programs nor where Python's packages are looked for.
 _HARMLESS = re.compile(
     r"(?:#.*|(?:set|ulimit|umask|echo)\s[^;&|`$()]*"
@@ -160,6 +163,13 @@ def told_in_variable(text: str) -> SetupTold:
 def is_of_venv(line: str) -> bool:
     """Whether it is one that activates a venv, and nothing else."""
     return _VENV.fullmatch(line.strip()) is not None
+
+
+def asks_for_module(lines: Sequence[str]) -> bool:
+    """Whether a line is one of the command `module`, and none before it reads in what makes it."""
+    others = itertools.takewhile(lambda it: not _OF_MODULE.match(it.strip()), lines)
+    sources = any(_SOURCES.match(it.strip()) for it in others)
+    return not sources and any(_OF_MODULE.match(it.strip()) for it in lines)
 
 
 def only_venv(lines: Sequence[str]) -> int | None:

@@ -8,7 +8,7 @@ from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.schema import EnvConfig
 from hpc_train.plan.plan import ShellPlan
 from hpc_train.plan.quoting import quote_path, quote_shell
-from hpc_train.plan.setup_watch import FAILED, watched
+from hpc_train.plan.setup_watch import FAILED, asks_for_module, watched
 
 # What a job inherits and must not hand on. The bindings of an outer step silently put all ranks on
 # one core, and SLURM_EXPORT_ENV=NONE, which sbatch --export leaves behind, would start the ranks
@@ -91,9 +91,10 @@ _NO_HOOK = "env.conda: conda has no hook for bash"
 
 def _setup_lines(env: EnvConfig, workdir: str) -> list[str]:
     lines: list[str] = []
-    if env.modules:
+    if env.modules or asks_for_module(env.setup):
         # A batch shell is no login shell, and may not know `module` yet.
         lines.append("type module >/dev/null 2>&1 || . /etc/profile")
+    if env.modules:
         lines.append(_or_stop("type module >/dev/null 2>&1", _NO_MODULE, _BRING_MODULE))
     for module in env.modules:
         failed = f"env.modules: module load {module} failed"

@@ -8,7 +8,6 @@ all-reduce.
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -81,9 +80,6 @@ def _is_needless(options: PreflightOptions, request: PreflightRequest) -> bool:
     return len(options.nodes) == 1 and is_plain and not request.is_asked
 
 
-_KEY = re.compile(r"(preflight[\w.]*)(?:: unknown key '([^']*)')?")
-
-
 def check_sections(config: PreflightConfig, origins: Origins = NOWHERE) -> None:
     """Read what the schema cannot check as it will be read on the nodes.
 
@@ -95,13 +91,11 @@ def check_sections(config: PreflightConfig, origins: Origins = NOWHERE) -> None:
         ConfigError: An unknown key, or a value that cannot be meant.
     """
     positive("preflight.budget_s", config.budget_s)
+    _thresholds(config, origins)
     try:
-        _thresholds(config)
         SiteProfile.from_mapping(config.network, "preflight.network")
     except ConfigError as error:
-        found = _KEY.match(error.message)
-        named = ".".join(filter(None, found.groups())) if found else ""
-        error.message = f"{origins.prefix(named)}{error.message}"
+        error.message = f"{origins.prefix(error.keys[0])}{error.message}"
         raise
 
 
@@ -146,17 +140,16 @@ def preflight_options(config: PreflightConfig, request: PreflightRequest) -> Pre
     )
 
 
-def _thresholds(config: PreflightConfig) -> Thresholds:
+def _thresholds(config: PreflightConfig, origins: Origins = NOWHERE) -> Thresholds:
     usual = {field.name: field.default for field in fields(Thresholds)}
     values: dict[str, Any] = {}
     for name, value in config.thresholds.items():
+        key = f"preflight.thresholds.{name}"
         if name not in usual:
-            raise ConfigError(
-                f"preflight.thresholds.{name}: there is no such threshold",
-                did_you_mean(name, usual) or f"known thresholds: {', '.join(usual)}",
-            )
+            hint = did_you_mean(name, usual) or f"known thresholds: {', '.join(usual)}"
+            raise origins.error(key, ": there is no such threshold", hint)
         if not math.isfinite(value) or value < 0:
-            raise ConfigError(f"preflight.thresholds.{name} is {value:g}", "write 0 or more")
+            raise origins.error(key, f"is {value:g}", "write 0 or more")
         # A config knows fractions alone; what counts MiB is written to the probes as it is read.
         values[name] = math.ceil(value) if isinstance(usual[name], int) else value
     return Thresholds(**values)

@@ -13,14 +13,9 @@ import hpc_train
 from hpc_train.python_notes import HpcTrainNote
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import SavedModel, read_models, without_torn, write_models
+from tests.cli.test_checkpoints import run
 
-
-@pytest.fixture
-def run(tmp_path: Path) -> RunDir:
-    run = RunDir(tmp_path / "runs" / "digits" / "20261121-080449-10d1")
-    run.models.mkdir(parents=True)
-    run.plan.write_text("{}")
-    return run
+__all__ = ["run"]
 
 
 def whole(path: Path) -> Path:

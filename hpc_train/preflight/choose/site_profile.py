@@ -52,7 +52,8 @@ class SiteProfile:
         unknown = sorted(set(data) - known)
         if unknown:
             hint = _MEANT.get(unknown[0].lower()) or next(iter(near_words(unknown[0], known)), "")
-            raise ConfigError(
+            raise _refusal(
+                f"{where}.{unknown[0]}",
                 f"{where}: unknown key {unknown[0]!r}",
                 f"did you mean {hint!r}?" if hint else f"known keys: {', '.join(sorted(known))}",
             )
@@ -67,4 +68,11 @@ class SiteProfile:
 
 def _one_of(values: dict[str, Any], key: str, allowed: tuple[str, ...], where: str) -> None:
     if key in values and values[key] not in allowed:
-        raise ConfigError(f"{where}.{key}: {values[key]!r}", f"write one of {', '.join(allowed)}")
+        full = f"{where}.{key}"
+        raise _refusal(full, f"{full}: {values[key]!r}", f"write one of {', '.join(allowed)}")
+
+
+def _refusal(key: str, message: str, hint: str) -> ConfigError:
+    error = ConfigError(message, hint)
+    error.keys = (key,)
+    return error

@@ -113,6 +113,27 @@ def test_an_attempt_that_begins_at_the_end_of_an_epoch_gives_the_next_one_all_it
         assert epoch(again) == epochs[number], number
 
 
+@pytest.mark.parametrize(("persistent", "first"), [(False, 1), (True, 2)])
+@pytest.mark.parametrize("batches", [1, 2, 3])
+def test_an_attempt_that_begins_within_a_later_epoch_goes_on_in_each_worker(
+    persistent: bool, first: int, batches: int
+) -> None:
+    """Of workers that live on, once each has given a batch of it; before, the others begin anew."""
+    loader, position = stream_loader(
+        loader_of(Endless, 2, persistent), micro_batch_size=2, start=None
+    )
+    enter_epoch(loader, position, epoch=0, seed=1, cut=True)
+    epoch(loader)
+    enter_epoch(loader, position, epoch=1, seed=1, cut=True)
+    whole = epoch(loader)
+    saved = position.after(batches)
+    again, position = stream_loader(
+        loader_of(Endless, 2, persistent), micro_batch_size=2, start=saved
+    )
+    enter_epoch(again, position, epoch=1, seed=1, cut=True)
+    assert (epoch(again, BATCHES - batches) == whole[batches:]) == (batches >= first)
+
+
 @pytest.mark.parametrize(("kind", "expected"), [(Endless, True), (ReadAnew, False), (Counts, True)])
 @pytest.mark.parametrize("at", [1, 2, 7])
 def test_whether_a_set_goes_on_is_asked_without_moving_it(
